@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
+#include <set>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -157,8 +160,11 @@ void note_replaced_bytes(Trace& trace) {
   };
   const Workload& workload = trace.workload;
   auto count = std::ranges::count_if(workload.jobs, [&](const Job& job) { return is_replaced(job.name); });
-  for (const NameTable* names : {&workload.tenants, &workload.models, &workload.users, &workload.gpu_types})
-    count += std::ranges::count_if(names->names(), is_replaced);
+  std::set<std::string_view> replaced;  // an account may be the tenant, too
+  for (const NameTable* names : {&workload.tenants, &workload.models, &workload.users, &workload.gpu_types,
+                                 &workload.accounts, &workload.queues, &workload.qos_names})
+    std::ranges::copy_if(names->names(), std::inserter(replaced, replaced.end()), is_replaced);
+  count += std::ssize(replaced);
   if (count > 0) {
     trace.assumptions.push_back(
         fmt::format("names with bytes that are no UTF-8, read as U+FFFD: {}", with_thousands(count)));

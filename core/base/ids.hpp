@@ -30,6 +30,14 @@ using TenantId = Id<struct TenantTag>;
 using ModelId = Id<struct ModelTag>;
 /// Position of a user in `Workload::users`.
 using UserId = Id<struct UserTag>;
+/// Position of an account in `Workload::accounts`.
+using AccountId = Id<struct AccountTag>;
+/// Position of a queue in `Workload::queues`.
+using QueueId = Id<struct QueueTag>;
+/// Position of a quality of service in `Workload::qos_names`.
+using QosId = Id<struct QosTag>;
+/// Position of what a job asks for in `Workload::requirements`.
+using RequirementsId = Id<struct RequirementsTag>;
 /// Position of a GPU type in `Workload::gpu_types`.
 using GpuTypeId = Id<struct GpuTypeTag>;
 /// Position of a throughput curve in `Workload::curves`.

@@ -32,19 +32,30 @@ JobValue when(bool known, SimTime time) {
   return known ? JobValue(time.time_since_epoch()) : JobValue();
 }
 
+/// The name of this number in a table, where the job has one.
+template <class NameId>
+JobValue name_of(const NameTable& names, NameId id) {
+  return id ? JobValue(std::string_view(names[id.value])) : JobValue();
+}
+
 constexpr std::array kJobColumns{
     JobColumn{"job_id", "name of the job",
               [](const JobRow& row) { return JobValue(std::string_view(row.job.name)); }},
-    JobColumn{"tenant", "its user or group",
-              [](const JobRow& row) {
-                return row.job.tenant ? JobValue(std::string_view(row.workload.tenants[row.job.tenant.value]))
-                                      : JobValue();
-              }},
+    JobColumn{"tenant", "whose share of the cluster it uses",
+              [](const JobRow& row) { return name_of(row.workload.tenants, row.job.tenant); }},
+    JobColumn{"user", "who submitted it",
+              [](const JobRow& row) { return name_of(row.workload.users, row.job.user); }},
+    JobColumn{"account", "who pays for it",
+              [](const JobRow& row) { return name_of(row.workload.accounts, row.job.account); }},
+    JobColumn{"queue", "queue or partition to which it was submitted",
+              [](const JobRow& row) { return name_of(row.workload.queues, row.job.queue); }},
+    JobColumn{"qos", "quality of service that it was given",
+              [](const JobRow& row) { return name_of(row.workload.qos_names, row.job.qos); }},
+    JobColumn{
+        "priority", "priority that the trace has for it; more goes first",
+        [](const JobRow& row) { return row.job.has_priority() ? JobValue(row.job.priority) : JobValue(); }},
     JobColumn{"model", "the model that it trains",
-              [](const JobRow& row) {
-                return row.job.model ? JobValue(std::string_view(row.workload.models[row.job.model.value]))
-                                     : JobValue();
-              }},
+              [](const JobRow& row) { return name_of(row.workload.models, row.job.model); }},
     JobColumn{"submit_s", "submission",
               [](const JobRow& row) { return JobValue(row.job.submit.time_since_epoch()); }},
     JobColumn{"start_s", "first time with GPUs",

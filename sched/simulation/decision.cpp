@@ -23,6 +23,12 @@ Allocation on_type(const SchedulingPass& pass, GpuCount gpus, std::uint32_t type
   return pass.gpus_by_type() == nullptr ? Allocation{gpus} : Allocation{gpus, type};
 }
 
+/// The name of this number in a table; empty for none.
+template <class NameId>
+std::string name_of(const NameTable& names, NameId id) {
+  return id ? names[id.value] : std::string();
+}
+
 }  // namespace
 
 void DecisionPolicy::begin(const SchedulingPass& view) {
@@ -33,7 +39,7 @@ void DecisionPolicy::begin(const SchedulingPass& view) {
   } else {
     cluster.types.push_back({view.cluster().groups.front().gpu_type, view.total_gpus().value});
   }
-  cluster.tenants = view.tenant_names();
+  cluster.tenants = view.tenant_names().names();
   events_ = {};
   live_.assign(view.running().begin(), view.running().end());
   live_.insert(live_.end(), view.waiting().begin(), view.waiting().end());
@@ -52,14 +58,24 @@ JobView DecisionPolicy::view_of(const SchedulingPass& pass, JobId id) const {
   const Job& job = pass.job(id);
   JobView view{.id = id,
                .name = std::string(job.name),
-               .tenant = job.tenant ? pass.tenant_names()[job.tenant.value] : std::string(),
-               .user = job.user ? pass.user_names()[job.user.value] : std::string(),
+               .tenant = name_of(pass.tenant_names(), job.tenant),
+               .user = name_of(pass.user_names(), job.user),
+               .account = name_of(pass.account_names(), job.account),
+               .queue = name_of(pass.queue_names(), job.queue),
+               .qos = name_of(pass.qos_names(), job.qos),
                .submit = job.submit,
                .time_limit = job.time_limit(),
                .num_gpus = job.num_gpus,
                .max_gpus = job.max_gpus,
                .gpu_share = job.gpu_share};
+  if (job.has_priority()) view.priority = job.priority;
   if (job.has_deadline()) view.deadline = job.deadline;
+  if (const JobRequirements* const asked = pass.requirements(id)) {
+    view.num_nodes = asked->num_nodes;
+    view.gpus_per_node = asked->gpus_per_node;
+    view.node_features = asked->node_features;
+    append_dependencies(view.dependencies, asked->dependencies);
+  }
   if (is_clairvoyant()) view.run_time = job.duration;
   const std::span<const std::uint32_t> types = types_of(pass, job);
   view.types.assign(types.begin(), types.end());

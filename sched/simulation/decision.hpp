@@ -58,8 +58,12 @@ struct SpeedPoint {
 struct JobView {
   JobId id{};
   std::string name{};
-  std::string tenant{};  ///< empty: none
-  std::string user{};    ///< empty: none, or the trace does not tell users from tenants
+  std::string tenant{};   ///< empty: none
+  std::string user{};     ///< empty: none, or the trace does not tell users from tenants
+  std::string account{};  ///< who pays for it; empty: none, as of the next two
+  std::string queue{};
+  std::string qos{};
+  std::optional<std::int64_t> priority{};  ///< as the trace has it; more goes first
   SimTime submit{};
   std::optional<SimTime> deadline{};
   SimDuration time_limit{};  ///< after which it is ended; its run time where none was asked for
@@ -68,6 +72,11 @@ struct JobView {
   GpuCount num_gpus{1};                ///< that it asks for
   GpuCount max_gpus{0};                ///< the most that an elastic job may be given; 0: no limit is said
   std::vector<std::uint32_t> types{};  ///< that it may use, ascending
+  std::int32_t num_nodes = 0;          ///< on which its gang must be; 0: any number
+  GpuCount gpus_per_node{0};           ///< that each of them must give; 0: any number
+  std::string node_features{};         ///< that its nodes must have, in the trace's words
+  /// Jobs that come first, as `afterok:NAME,afterany:NAME`; see `parse_dependencies`.
+  std::string dependencies{};
   std::int16_t gpu_share = kWholeGpu;  ///< part of each GPU that it uses, in thousandths
   std::int64_t iterations = 0;         ///< work of an elastic job; 0: it is rigid
   /// The GPUs on which it can run: a point for each type, and for each size of an elastic job.

@@ -46,6 +46,10 @@ void visit_members(Visitor& visit, Value& of) {
     visit(kOptional, "name", of.name);
     visit(kOptional, "tenant", of.tenant);
     visit(kOptional, "user", of.user);
+    visit(kOptional, "account", of.account);
+    visit(kOptional, "queue", of.queue);
+    visit(kOptional, "qos", of.qos);
+    visit(kOptional, "priority", of.priority);
     visit(kOptional, "submit_ns", of.submit);
     visit(kOptional, "deadline_ns", of.deadline);
     visit(kRequired, "time_limit_ns", of.time_limit);
@@ -53,6 +57,10 @@ void visit_members(Visitor& visit, Value& of) {
     visit(kRequired, "num_gpus", of.num_gpus);
     visit(kOptional, "max_gpus", of.max_gpus);
     visit(kOptional, "types", of.types);
+    visit(kOptional, "num_nodes", of.num_nodes);
+    visit(kOptional, "gpus_per_node", of.gpus_per_node);
+    visit(kOptional, "node_features", of.node_features);
+    visit(kOptional, "dependencies", of.dependencies);
     visit(kOptional, "gpu_share", of.gpu_share);
     visit(kOptional, "iterations", of.iterations);
     visit(kOptional, "speeds", of.speeds);

@@ -46,8 +46,7 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
   if (GpusByType::matter(cluster, workload, policy))
     gpus_by_type_ = &by_type_.emplace(cluster, workload, gangs_);
   curves_ = workload.curves;
-  tenant_names_ = &workload.tenants.names();
-  user_names_ = &workload.users.names();
+  names_ = &workload;
   if (!workload.jobs.empty()) now_ = workload.jobs.front().submit;
   result_.segments_recorded = options.record_segments;
   if (options.gang_speed_model != nullptr && policy.copes_with_disruptions())

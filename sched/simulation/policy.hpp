@@ -118,9 +118,14 @@ class SchedulingPass {
   const GpusByType* gpus_by_type() const { return gpus_by_type_; }
   /// What the cluster is made of.
   const ClusterSpec& cluster() const { return *cluster_; }
-  /// Names by `TenantId` and `UserId`.
-  const std::vector<std::string>& tenant_names() const { return *tenant_names_; }
-  const std::vector<std::string>& user_names() const { return *user_names_; }
+  /// Names by `TenantId`, `UserId`, `AccountId`, `QueueId` and `QosId`.
+  const NameTable& tenant_names() const { return names_->tenants; }
+  const NameTable& user_names() const { return names_->users; }
+  const NameTable& account_names() const { return names_->accounts; }
+  const NameTable& queue_names() const { return names_->queues; }
+  const NameTable& qos_names() const { return names_->qos_names; }
+  /// What a job asks for beside GPUs and time; null: nothing.
+  const JobRequirements* requirements(JobId job) const { return names_->requirements_of(jobs_[job.value]); }
   /// What the trace says of a job.
   const Job& job(JobId job) const { return jobs_[job.value]; }
   /// All jobs submitted so far, by `JobId`.
@@ -230,8 +235,7 @@ class SchedulingPass {
   std::vector<JobId> interrupted_;
   const ClusterSpec* cluster_ = nullptr;
   const GpusByType* gpus_by_type_ = nullptr;
-  const std::vector<std::string>* tenant_names_ = nullptr;
-  const std::vector<std::string>* user_names_ = nullptr;
+  const Workload* names_ = nullptr;  ///< jobs that are not to be seen yet are in it, too
   std::span<const Job> jobs_;
   std::span<const SpeedByGpus> curves_;
   std::span<const JobProgress> progress_;

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 
+#include "core/io/csv.hpp"
 #include "tests/support/command_runner.hpp"
 
 using nlohmann::json;
@@ -51,16 +51,13 @@ double iteration_s(const TemporaryFolder& work, int num_gpus, const std::string&
 /// The column of `jobs.csv` with the run times by job.
 std::map<std::string, double> jct_s(const TemporaryFolder& work) {
   std::map<std::string, double> jcts;
-  std::istringstream lines(slurp(work.path() / "out" / "jobs.csv"));
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    std::string job;
-    std::getline(fields, job, ',');
-    std::string field;
-    for (int column = 1; column < 9; ++column)
-      std::getline(fields, field, ',');
-    if (job != "job_id") jcts[job] = std::stod(field);
-  }
+  const std::string text = slurp(work.path() / "out" / "jobs.csv");
+  auto rows = vtrain::CsvReader::open(text, "jobs.csv");
+  REQUIRE(rows.has_value());
+  const int job = *rows->require_column("job_id");
+  const int jct = *rows->require_column("jct_s");
+  while (*rows->next())
+    jcts[std::string(rows->field(job))] = std::stod(std::string(rows->field(jct)));
   return jcts;
 }
 

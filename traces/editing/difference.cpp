@@ -25,6 +25,12 @@ bool same_curve(const JobPair& pair) {
   return pair.workload_a.curves[pair.a.curve.value] == pair.workload_b.curves[pair.b.curve.value];
 }
 
+bool same_requirements(const JobPair& pair) {
+  const JobRequirements* const a = pair.workload_a.requirements_of(pair.a);
+  const JobRequirements* const b = pair.workload_b.requirements_of(pair.b);
+  return (a != nullptr ? *a : JobRequirements()) == (b != nullptr ? *b : JobRequirements());
+}
+
 struct ComparedField {
   std::string_view name;
   bool (*same)(const JobPair&);
@@ -40,6 +46,11 @@ constexpr std::array kFields = {
     ComparedField{"deadlines", [](const JobPair& p) { return p.a.deadline == p.b.deadline; }},
     ComparedField{"tenants", [](const JobPair& p) { return same_name(p.workload_a.tenants, p.a.tenant, p.workload_b.tenants, p.b.tenant); }},
     ComparedField{"users", [](const JobPair& p) { return same_name(p.workload_a.users, p.a.user, p.workload_b.users, p.b.user); }},
+    ComparedField{"accounts", [](const JobPair& p) { return same_name(p.workload_a.accounts, p.a.account, p.workload_b.accounts, p.b.account); }},
+    ComparedField{"queues", [](const JobPair& p) { return same_name(p.workload_a.queues, p.a.queue, p.workload_b.queues, p.b.queue); }},
+    ComparedField{"QoS", [](const JobPair& p) { return same_name(p.workload_a.qos_names, p.a.qos, p.workload_b.qos_names, p.b.qos); }},
+    ComparedField{"priorities", [](const JobPair& p) { return p.a.priority == p.b.priority; }},
+    ComparedField{"requirements", same_requirements},
     ComparedField{"models", [](const JobPair& p) { return same_name(p.workload_a.models, p.a.model, p.workload_b.models, p.b.model); }},
     ComparedField{"global batches", [](const JobPair& p) { return p.a.global_batch == p.b.global_batch; }},
     ComparedField{"iterations", [](const JobPair& p) { return p.a.iterations == p.b.iterations; }},

@@ -36,6 +36,11 @@ void append_jobs(Workload& to, const Workload& from) {
   const auto users = numbers_in<UserId>(to.users, from.users);
   const auto models = numbers_in<ModelId>(to.models, from.models);
   const auto gpu_types = numbers_in<GpuTypeId>(to.gpu_types, from.gpu_types);
+  const auto accounts = numbers_in<AccountId>(to.accounts, from.accounts);
+  const auto queues = numbers_in<QueueId>(to.queues, from.queues);
+  const auto qos_names = numbers_in<QosId>(to.qos_names, from.qos_names);
+  const auto first_requirements = static_cast<std::uint32_t>(to.requirements.size());
+  to.requirements.insert(to.requirements.end(), from.requirements.begin(), from.requirements.end());
   const auto first_curve = static_cast<std::uint32_t>(to.curves.size());
   to.curves.insert(to.curves.end(), from.curves.begin(), from.curves.end());
   const std::uint32_t lines_before = to.sources.empty() ? 0 : to.sources.back().last_line;
@@ -46,6 +51,10 @@ void append_jobs(Workload& to, const Workload& from) {
     renumber(job.user, users);
     renumber(job.model, models);
     renumber(job.gpu_type, gpu_types);
+    renumber(job.account, accounts);
+    renumber(job.queue, queues);
+    renumber(job.qos, qos_names);
+    if (job.requirements) job.requirements = RequirementsId(first_requirements + job.requirements.value);
     if (job.curve) job.curve = CurveId(first_curve + job.curve.value);
     if (job.line > 0) job.line += lines_before;
     to.jobs.push_back(job);

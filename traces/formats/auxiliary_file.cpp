@@ -188,7 +188,7 @@ std::string describe_other_file(std::string_view head) {
   if (text.empty()) return "empty: expected a trace";
   if (read_tar_header(head)) return std::string(kUnpack);
   if (is_web_page(text)) return "no trace, but a web page";
-  if (text.starts_with("job_id,tenant,model,submit_s,start_s,end_s,state,"))
+  if (text.starts_with("job_id,tenant,") && text.substr(0, text.find('\n')).find(",end_s,") != text.npos)
     return "no trace, but how the jobs of a replay ended";
   if (!text.starts_with('{')) return {};
   for (const auto& [key, what] : kOtherJson) {

@@ -43,8 +43,8 @@ Result<void> write_swf(const Trace& trace, const std::filesystem::path& path);
 /// A command that exports what `read_sacct` reads.
 inline constexpr std::string_view kSacctExport =
     "sacct -a -X -P -S now-30days -E now -o "
-    "JobIDRaw,User,Account,Partition,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,NNodes,ReqTRES,"
-    "AllocTRES";
+    "JobIDRaw,User,Account,Partition,QOS,Priority,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,"
+    "NNodes,ReqTRES,AllocTRES";
 bool recognise_sacct(std::string_view head);
 Result<Trace> read_sacct(const TraceInput& input);
 

@@ -15,8 +15,6 @@
 #include <array>
 #include <cstdint>
 #include <string>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -88,7 +86,7 @@ class JsonLinesReader {
   Result<void> read_job(const std::vector<JsonLineValue>& values) {
     Job job;
     const auto& columns = trace_columns();
-    std::array<bool, std::tuple_size_v<std::remove_cvref_t<decltype(columns)>>> seen{};
+    std::array<bool, kNumTraceColumns> seen{};
     bool has_submit = false;
     bool has_num_gpus = false;
     for (const JsonLineValue& value : values) {
@@ -138,15 +136,17 @@ class JsonLinesReader {
 void append_job(std::string& out, const Job& job, const Workload& workload) {
   char before = '{';
   for (const TraceColumn& column : trace_columns()) {
-    if (!column.is_given(job)) continue;
+    if (!column.is_given(job, workload)) continue;
     out += std::exchange(before, ',');
     out += '"';
     out += column.name;
     out += "\":";
-    if (column.text != nullptr) {
-      out += json_string(column.text(job, workload));
+    if (column.is_text) {
+      std::string text;
+      column.append(text, job, workload);
+      out += json_string(text);
     } else {
-      column.append_number(out, job);
+      column.append(out, job, workload);
     }
   }
   out += "}\n";

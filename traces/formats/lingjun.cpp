@@ -1,11 +1,12 @@
 /// The tables of Alibaba's Lingjun trace, 2023: `job.csv` and `worker.csv` (Cao et al., "Crux", SIGCOMM'24),
 /// joined.
 ///
-/// Kept of a job: `job_name`, `tenant_id`, `user_id`, `model`, `status`, `job_max_running_time_minutes` as
-/// the requested time, `gmt_job_submitted`, `gmt_job_running` as the original start, and up to
-/// `gmt_job_finished`, or else `gmt_job_stopped`, the run time. Its GPUs are the sum of `nvidia.com/gpu` in
-/// `RES` over the workers of its `job_name`. Times are whole minutes, local time of China. Not in the tables:
-/// GPU type, deadline, iterations. Not kept: kind, priority, places of the workers in the network.
+/// Kept of a job: `job_name`, `tenant_id`, `user_id`, `priority`, `model`, `status`,
+/// `job_max_running_time_minutes` as the requested time, `gmt_job_submitted`, `gmt_job_running` as the
+/// original start, and up to `gmt_job_finished`, or else `gmt_job_stopped`, the run time. Its GPUs are the
+/// sum of `nvidia.com/gpu` in `RES` over the workers of its `job_name`. Times are whole minutes, local time
+/// of China. Not in the tables: GPU type, deadline, iterations. Not kept: kind, places of the workers in the
+/// network.
 ///
 /// Skipped: jobs without worker or without GPU, that never ran, that have not ended, or that took less than a
 /// minute; of jobs with one name all but the first, since their workers cannot be told apart.
@@ -84,6 +85,7 @@ RowReader bind(ColumnFinder& columns, const GpusOfJobs& gpus) {
   const int status = columns.optional("status");
   const int tenant = columns.optional("tenant_id");
   const int user = columns.optional("user_id");
+  const int priority = columns.optional("priority");
   const int model = columns.optional("model");
   const int most_minutes = columns.optional("job_max_running_time_minutes");
   return [=, &gpus](LogRow& row, Job& job) {
@@ -99,6 +101,7 @@ RowReader bind(ColumnFinder& columns, const GpusOfJobs& gpus) {
     const auto requested = std::chrono::minutes(row.count(most_minutes));
     if (requested <= kMaxTraceTime) job.requested_time = requested;
     row.tenant(tenant, job.tenant);
+    row.priority(priority, job.priority);
     row.user(user, job.user);
     row.model(model, job.model);
   };

@@ -2,7 +2,7 @@
 /// USENIX ATC'23).
 ///
 /// Kept of a pod: `name`, `num_gpu`, `gpu_milli` (the part of its GPU, where it has one), `gpu_spec` (the GPU
-/// types that it accepts, unchanged: `V100M16|V100M32`), `qos` (the tenant, as the lists have none),
+/// types that it accepts, unchanged: `V100M16|V100M32`), `qos` (also the tenant, as the lists have none),
 /// `pod_phase`, `creation_time` as the submission, `scheduled_time` as the original start, and up to
 /// `deletion_time` the run time. Times are seconds from the start of the list. A pod that was last seen
 /// running has a deletion time too, which is taken as its end. Not in the lists: user, model, deadline,
@@ -48,6 +48,7 @@ RowReader bind_openb(ColumnFinder& columns) {
     row.set_run(job, row.instant(creation, skip::kNoSubmission), row.instant(scheduled, skip::kNeverStarted),
                 row.instant(deletion, skip::kNoEnd));
     row.tenant(qos, job.tenant);
+    row.qos(qos, job.qos);
     row.gpu_type(spec, job.gpu_type);
   };
 }

@@ -1,9 +1,10 @@
 /// The accounting records of Slurm as `sacct --parsable2` prints them: fields separated by `|`, columns as
 /// the caller asked for.
 ///
-/// Kept: submission (or when the job became eligible), run time (elapsed), GPUs and GPU type (TRES), account
-/// (or partition) as tenant, user, requested time (the time limit), status, original start. Slurm knows no
-/// model, iterations or deadline.
+/// Kept: submission (or when the job became eligible), run time (elapsed), GPUs and GPU type (TRES), account,
+/// which is the tenant too (or the partition is), user, partition as queue, QoS, priority, constraints as
+/// features of nodes, requested time (the time limit), status, original start. Slurm's records have no model,
+/// iterations, deadline or dependencies.
 ///
 /// Columns are found by name, in any case. There must be `JobID` or `JobIDRaw`; `Submit`; `ElapsedRaw`,
 /// `Elapsed`, or `Start` and `End`; and `AllocTRES`, `ReqTRES`, `AllocGRES` or `ReqGRES`. A `|` at the end of
@@ -81,8 +82,12 @@ struct SacctColumns {
     if (job_id < 0) job_id = find("JobIDRaw");
     cluster = find("Cluster");
     user = find("User");
-    tenant = find("Account");
-    if (tenant < 0) tenant = find("Partition");
+    account = find("Account");
+    queue = find("Partition");
+    tenant = account >= 0 ? account : queue;
+    qos = find("QOS");
+    priority = find("Priority");
+    features = find("Constraints");
     state = find("State");
     submit = find("Submit");
     eligible = find("Eligible");
@@ -101,8 +106,9 @@ struct SacctColumns {
   /// Which columns are read [columns].
   std::vector<bool> used() const {
     std::vector<bool> used(count);
-    for (const int column : {job_id, cluster, user, tenant, state, submit, eligible, start, end, elapsed_raw,
-                             elapsed, limit_raw, limit, num_nodes, tres[0], tres[1], gres[0], gres[1]}) {
+    for (const int column : {job_id, cluster,   user,     account, queue,   qos,         priority, features,
+                             state,  submit,    eligible, start,   end,     elapsed_raw, elapsed,  limit_raw,
+                             limit,  num_nodes, tres[0],  tres[1], gres[0], gres[1]}) {
       if (column >= 0) used[static_cast<std::size_t>(column)] = true;
     }
     return used;
@@ -118,7 +124,8 @@ struct SacctColumns {
   }
 
   std::size_t count = 0;
-  int job_id, cluster, user, tenant, state, submit, eligible, start, end;
+  int job_id, cluster, user, account, queue, tenant, qos, priority, features;
+  int state, submit, eligible, start, end;
   int elapsed_raw, elapsed, limit_raw, limit, num_nodes;
   std::array<int, 2> tres, gres;  ///< what was allocated, what was requested
 };
@@ -162,6 +169,10 @@ class SacctRow {
     take_gpus(job);
     row_.user(at_.user, job.user);
     row_.tenant(at_.tenant, job.tenant);
+    row_.account(at_.account, job.account);
+    row_.queue(at_.queue, job.queue);
+    row_.qos(at_.qos, job.qos);
+    take_requirements(job);
   }
   /// Whether a date without offset was read.
   bool is_local() const { return is_local_; }
@@ -185,6 +196,12 @@ class SacctRow {
     if (state == "PENDING") row_.reject(skip::kNeverStarted, at_.state);
     if (state == "REQUEUED") row_.reject(skip::kEarlierRun, at_.state);
     if (job.status == JobStatus::Running) row_.reject(skip::kNotEnded, at_.state);
+  }
+
+  void take_requirements(Job& job) {
+    if (has(at_.priority)) row_.priority(at_.priority, job.priority);
+    if (has(at_.features) && !row_.rejected())
+      row_.workload().add_requirements(job).node_features = row_.text(at_.features);
   }
 
   void take_times(Job& job) {

@@ -1,9 +1,9 @@
 /// The jobs of Alibaba's spot-GPU data set, 2026: `job_info_df.csv` (the trace of the GFS scheduler).
 ///
 /// Kept of a job: `job_name`, `organization` (the tenant), `gpu_model` as the GPU type, `worker_num` workers
-/// of `gpu_request` GPUs each, `submit_time` (seconds from the first job), `duration`. Not in the list: user,
-/// model, deadline, requested time, status, original start, iterations. Not kept: `job_type` (high priority
-/// or spot).
+/// of `gpu_request` GPUs each, `submit_time` (seconds from the first job), `duration`, `job_type` (`HP` or
+/// `Spot`) as QoS. Not in the list: user, model, deadline, requested time, status, original start,
+/// iterations.
 ///
 /// Skipped: rows without GPU, submission time or run time.
 #include "traces/formats/formats.hpp"
@@ -21,6 +21,7 @@ RowReader bind_spot_gpu(ColumnFinder& columns) {
   const int workers = columns.required("worker_num");
   const int submit = columns.required("submit_time");
   const int duration = columns.required("duration");
+  const int type = columns.optional("job_type");
   return [=](LogRow& row, Job& job) {
     job.name = row.text(name);
     GpuSum gpus;
@@ -29,6 +30,7 @@ RowReader bind_spot_gpu(ColumnFinder& columns) {
     job.submit = row.instant(submit, skip::kNoSubmission);
     job.duration = row.duration(duration);
     row.tenant(organization, job.tenant);
+    row.qos(type, job.qos);
     row.gpu_type(gpu_model, job.gpu_type);
   };
 }

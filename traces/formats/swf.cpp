@@ -2,10 +2,11 @@
 /// JPDC 2014): 18 numbers a line, -1 where unknown, after a header of comments that begin with `;`.
 ///
 /// Kept: submission (field 2), run time (4), processors as GPUs (5, or 8 where that is unknown), user (12),
-/// group (13) as tenant, requested time (9), status (11), original start (submission + wait, 3). Users and
-/// groups are the numbers of the file, or the names that a header of our own writer gives for them. Fields
-/// after the 18th (three in MetaCentrum's logs), memory, CPU time, executable, queue, partition and
-/// dependencies are dropped. The format has no GPU type, model, iterations or deadline.
+/// group (13) as tenant, queue (15), the preceding job (17) as one that must have ended, requested time (9),
+/// status (11), original start (submission + wait, 3). Users, groups and queues are the numbers of the file,
+/// or the names that a header of our own writer gives for them. Fields after the 18th (three in MetaCentrum's
+/// logs), memory, CPU time, executable, partition and think time are dropped. The format has no GPU type,
+/// model, iterations or deadline.
 ///
 /// Times are seconds from the header's `UnixStartTime`. Where submissions are dates themselves (above 10^9,
 /// as in MetaCentrum's logs), time 0 becomes the first submission. `MaxProcs` of the header is the size of
@@ -18,10 +19,11 @@
 /// Recognised by a first line, not blank, that is a comment beginning with `;`, or 18 or more numbers.
 ///
 /// Written are submission, wait (from the original start), run time, GPUs as processors, requested time,
-/// status, user, and the tenant as group. Times that are no whole seconds keep their fraction. A job that ran
-/// into its time limit has failed, one still running has an unknown status. Job ids, users and tenants that
-/// are whole numbers are written unchanged. Others are numbered from 1 in their order, and the header names
-/// the user and the group of each number. A job without a run time is an error: the format has no models.
+/// status, user, queue, the tenant as group, and a single job that must have ended. Times that are no whole
+/// seconds keep their fraction. A job that ran into its time limit has failed, one still running has an
+/// unknown status. Job ids, users, tenants and queues that are whole numbers are written unchanged. Others
+/// are numbered from 1 in their order, and the header names the user, group and queue of each number. A job
+/// without a run time is an error: the format has no models.
 #include "traces/formats/formats.hpp"
 
 #include <algorithm>
@@ -62,6 +64,8 @@ enum Field : std::size_t {
   kStatus = 10,
   kUser = 11,
   kGroup = 12,
+  kQueue = 14,
+  kPreceding = 16,
 };
 
 /// The first fields of a line; how many there are, up to `kNumFields`.
@@ -213,9 +217,16 @@ class SwfReader {
     if (line.number(kJob) < 0) line.reject(skip::kBadName, kJob);
     const std::int64_t user = line.number(kUser);
     const std::int64_t group = line.number(kGroup);
+    const std::int64_t queue = line.number(kQueue);
+    const std::int64_t preceding = line.number(kPreceding);
     if (!line.reason().empty()) return log_.skip(line.reason(), lines_.number(), {}, line.found());
     if (user >= 0) job.user = log_.workload().user(name_of(users_, trim(fields[kUser])));
     if (group >= 0) job.tenant = log_.workload().tenant(name_of(groups_, trim(fields[kGroup])));
+    if (queue >= 0) job.queue = log_.workload().queue(name_of(queues_, trim(fields[kQueue])));
+    if (preceding > 0) {
+      log_.workload().add_requirements(job).dependencies = {
+          {DependencyKind::AfterAny, std::string(trim(fields[kPreceding]))}};
+    }
     job.name = trim(fields[kJob]);
     constexpr SimTime kFirstDate{std::chrono::seconds(1'000'000'000)};  // September 2001
     has_dates_ |= job.submit > kFirstDate;
@@ -234,7 +245,8 @@ class SwfReader {
     if (!ours_) return;
     // What our writer says of the names for which it wrote numbers.
     const std::string_view note = header_value(text, "Note");
-    for (const auto& [kind, names] : {std::pair("group ", &groups_), std::pair("user ", &users_)}) {
+    for (const auto& [kind, names] :
+         {std::pair("group ", &groups_), std::pair("user ", &users_), std::pair("queue ", &queues_)}) {
       constexpr std::string_view kIs = " is ";
       const std::size_t is = note.find(kIs);
       if (!note.starts_with(kind) || is == std::string_view::npos) continue;
@@ -255,6 +267,7 @@ class SwfReader {
   bool ours_ = false;  ///< the file was written by this program
   Names groups_;
   Names users_;
+  Names queues_;
   std::optional<std::int32_t> num_processors_;
   std::optional<std::int32_t> num_nodes_;
   bool has_max_procs_ = false;
@@ -311,7 +324,10 @@ int status_code(JobStatus status) {
 class SwfWriter {
  public:
   explicit SwfWriter(const Trace& trace)
-      : trace_(trace), users_(trace.workload.users), groups_(trace.workload.tenants) {
+      : trace_(trace),
+        users_(trace.workload.users),
+        groups_(trace.workload.tenants),
+        queues_(trace.workload.queues) {
     const auto& jobs = trace.workload.jobs;
     plain_ids_ =
         std::all_of(jobs.begin(), jobs.end(), [](const Job& job) { return is_plain_number(job.name); });
@@ -330,6 +346,7 @@ class SwfWriter {
       out += fmt::format("; Note: {}\n", printable(assumption));
     groups_.append_header(out, "group");
     users_.append_header(out, "user");
+    queues_.append_header(out, "queue");
     return out;
   }
 
@@ -341,8 +358,8 @@ class SwfWriter {
     append_seconds(out, job.duration.count(), true);
     out += fmt::format(" {} -1 -1 {}", job.num_gpus.value, job.num_gpus.value);
     append_seconds(out, job.requested_time.count(), job.requested_time.count() > 0);
-    out += fmt::format(" -1 {} {} {} -1 -1 -1 -1 -1\n", status_code(job.status), users_.of(job.user),
-                       groups_.of(job.tenant));
+    out += fmt::format(" -1 {} {} {} -1 {} -1 {} -1\n", status_code(job.status), users_.of(job.user),
+                       groups_.of(job.tenant), queues_.of(job.queue), preceding_job(job));
   }
 
  private:
@@ -355,9 +372,19 @@ class SwfWriter {
     }
   }
 
+  /// The one job that must have ended before, which is all that the format can say; -1: none.
+  std::string preceding_job(const Job& job) const {
+    const JobRequirements* const asked = trace_.workload.requirements_of(job);
+    const bool can_say = asked != nullptr && plain_ids_ && asked->dependencies.size() == 1 &&
+                         asked->dependencies[0].kind == DependencyKind::AfterAny &&
+                         is_plain_number(asked->dependencies[0].job);
+    return can_say ? asked->dependencies[0].job : "-1";
+  }
+
   const Trace& trace_;
   NameNumbers users_;
   NameNumbers groups_;
+  NameNumbers queues_;
   bool plain_ids_ = false;
 };
 

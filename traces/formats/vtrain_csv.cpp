@@ -1,7 +1,8 @@
 /// Our own trace format: CSV with a header, one job a row, times in decimal seconds from the trace's origin.
 ///
-///     job_id,tenant,user,submit_s,num_gpus,gpu_type,gpu_share,max_gpus,duration_s,requested_s,deadline_s,
-///     model,global_batch,iterations,original_start_s,status
+///     job_id,tenant,user,account,queue,qos,priority,submit_s,num_gpus,gpu_type,gpu_share,max_gpus,num_nodes,
+///     gpus_per_node,node_features,duration_s,requested_s,deadline_s,model,global_batch,iterations,
+///     dependencies,original_start_s,status
 ///
 /// `job_id`, `submit_s` and `num_gpus` are required, and of each job either `duration_s` or all of `model`,
 /// `global_batch` and `iterations`. Columns may be in any order; an empty field means "not given". An unknown
@@ -32,7 +33,8 @@ class JobCsvWriter {
   explicit JobCsvWriter(const Workload& workload) : workload_(workload) {
     for (const TraceColumn& column : trace_columns()) {
       // Those that every job fills are in a table without jobs, too.
-      if (column.is_given(Job()) || std::any_of(workload.jobs.begin(), workload.jobs.end(), column.is_given))
+      const auto is_given = [&](const Job& job) { return column.is_given(job, workload); };
+      if (is_given(Job()) || std::any_of(workload.jobs.begin(), workload.jobs.end(), is_given))
         columns_.push_back(&column);
     }
   }
@@ -45,14 +47,16 @@ class JobCsvWriter {
     out += '\n';
   }
 
-  void append_row(std::string& out, const Job& job) const {
+  void append_row(std::string& out, const Job& job) {
     for (const TraceColumn* const column : columns_) {
       if (column != columns_.front()) out += ',';
-      if (!column->is_given(job)) continue;
-      if (column->text != nullptr) {
-        append_csv_field(out, column->text(job, workload_));
+      if (!column->is_given(job, workload_)) continue;
+      if (column->is_text) {
+        text_.clear();
+        column->append(text_, job, workload_);
+        append_csv_field(out, text_);
       } else {
-        column->append_number(out, job);
+        column->append(out, job, workload_);
       }
     }
     out += '\n';
@@ -61,6 +65,7 @@ class JobCsvWriter {
  private:
   const Workload& workload_;
   std::vector<const TraceColumn*> columns_;
+  std::string text_;
 };
 
 }  // namespace
@@ -100,6 +105,7 @@ Result<Trace> read_vtrain_csv(const TraceInput& input) {
                                     .max_gpus = "max_gpus",
                                     .original_start = "original_start_s",
                                     .status = "status",
+                                    .own_columns = true,
                                     .unique_ids = true});
   if (!trace) return trace;
   for (const std::string_view comment : header->comments())
@@ -110,7 +116,7 @@ Result<Trace> read_vtrain_csv(const TraceInput& input) {
 Result<void> write_vtrain_csv(const Trace& trace, const std::filesystem::path& path) {
   auto file = AtomicFile::create(path);
   if (!file) return fail(std::move(file.error()));
-  const JobCsvWriter writer(trace.workload);
+  JobCsvWriter writer(trace.workload);
   for (const std::string& assumption : trace.assumptions)
     file->write("# " + printable(assumption) + "\n");
   std::string line;
@@ -125,7 +131,7 @@ Result<void> write_vtrain_csv(const Trace& trace, const std::filesystem::path& p
 }
 
 std::string to_vtrain_csv(const Workload& workload) {
-  const JobCsvWriter writer(workload);
+  JobCsvWriter writer(workload);
   std::string text;
   writer.append_header(text);
   for (const Job& job : workload.jobs)

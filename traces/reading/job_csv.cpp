@@ -39,6 +39,18 @@ Result<void> JobCsvReader::find_columns(const JobColumns& names) {
   at_.max_gpus = optional(names.max_gpus);
   at_.original_start = optional(names.original_start);
   at_.status = optional(names.status);
+  if (names.own_columns) {
+    const std::initializer_list<std::string_view> taken = {
+        names.job_id,     names.submit,    names.num_gpus, names.duration,
+        names.tenant,     names.requested, names.model,    names.global_batch,
+        names.iterations, names.user,      names.gpu_type, names.gpu_share,
+        names.status,     names.max_gpus,  names.deadline, names.original_start};
+    for (const TraceColumn& column : trace_columns()) {
+      const int position = rows_.find_column(column.name);
+      if (position >= 0 && std::find(taken.begin(), taken.end(), column.name) == taken.end())
+        others_.emplace_back(position, &column);
+    }
+  }
   const bool has_work = at_.model >= 0 && at_.global_batch >= 0 && at_.iterations >= 0;
   if (at_.duration < 0 && !has_work && !without_work_) {
     // Iterations are of use with what they are of.
@@ -108,6 +120,13 @@ bool JobCsvReader::take_work(Job& job) {
   return false;
 }
 
+bool JobCsvReader::take_others(Job& job) {
+  return std::all_of(others_.begin(), others_.end(), [&](const auto& other) {
+    const auto& [position, column] = other;
+    return !given(position) || check(position, column->take(rows_.field(position), job, trace_.workload));
+  });
+}
+
 Result<Job> JobCsvReader::job() {
   Job job;
   job.name = rows_.field(at_.job_id);
@@ -121,7 +140,7 @@ Result<Job> JobCsvReader::job() {
                     take_if_given(at_.gpu_share, parse_gpu_share, job.gpu_share) &&
                     take_if_given(at_.max_gpus, parse_num_gpus, job.max_gpus) &&
                     take_time(at_.original_start, parse_instant, job.original_start) &&
-                    take_if_given(at_.status, parse_status, job.status);
+                    take_if_given(at_.status, parse_status, job.status) && take_others(job);
   if (!good) return fail(std::move(error_));
   if (job.max_gpus.value > 0 && job.max_gpus < job.num_gpus) {
     return fail(rows_.error_at(

@@ -10,6 +10,7 @@
 #include "core/base/numbers.hpp"
 #include "core/base/result.hpp"
 #include "core/io/csv.hpp"
+#include "traces/reading/columns.hpp"
 #include "traces/reading/job_fields.hpp"
 #include "traces/reading/trace.hpp"
 
@@ -37,7 +38,9 @@ struct JobColumns {
   std::string_view status{};          ///< a name of `status_name`
   TimeUnit unit = kSeconds;
   bool without_work = false;  ///< jobs need neither a duration nor iterations: the format says neither
-  bool unique_ids = false;    ///< two rows with one job id are an error; else the first is kept
+  /// All other columns of our own formats (`trace_columns`) are read as well.
+  bool own_columns = false;
+  bool unique_ids = false;  ///< two rows with one job id are an error; else the first is kept
 };
 
 /// Reads all rows, in the order of the file. A row with the job id of an earlier one is skipped and counted;
@@ -97,6 +100,7 @@ class JobCsvReader {
   bool take_name(int column, NameTable& names, NameId& to);
   bool take_names(Job& job);
   bool take_work(Job& job);
+  bool take_others(Job& job);
 
   CsvReader rows_;
   const TraceInput* input_;
@@ -104,6 +108,7 @@ class JobCsvReader {
   bool without_work_;
   bool unique_ids_;
   Positions at_{};
+  std::vector<std::pair<int, const TraceColumn*>> others_;  ///< read by the table of our own columns
   Trace trace_;
   Error error_;
 };

@@ -140,6 +140,14 @@ Result<std::int32_t> parse_global_batch(std::string_view text) {
   });
 }
 
+Result<std::int32_t> parse_num_nodes(std::string_view text) {
+  return parse_num_gpus(text).map([](GpuCount count) { return count.value; });
+}
+
+Result<std::int64_t> parse_priority(std::string_view text) {
+  return parse_integer(text, -Job::kMaxPriority, Job::kMaxPriority);
+}
+
 Result<std::int64_t> parse_iterations(std::string_view text) {
   return parse_integer(text, 1, std::numeric_limits<std::int64_t>::max());
 }

@@ -36,6 +36,10 @@ Result<SimTime> instant_after(SimTime from, SimDuration delay);
 Result<GpuCount> parse_num_gpus(std::string_view text);
 /// The part of a GPU, above 0 and at most 1 with up to three digits after the point, in thousandths.
 Result<std::int16_t> parse_gpu_share(std::string_view text);
+/// A whole number of nodes of at least 1.
+Result<std::int32_t> parse_num_nodes(std::string_view text);
+/// A whole number within `Job::kMaxPriority` of 0.
+Result<std::int64_t> parse_priority(std::string_view text);
 /// Sequences an iteration, at least 1.
 Result<std::int32_t> parse_global_batch(std::string_view text);
 /// Iterations to do, at least 1.

@@ -25,6 +25,13 @@ std::int64_t LogRow::count(int column) {
   return value.value_or(0);
 }
 
+void LogRow::priority(int column, std::int64_t& to) {
+  if (!has(column) || rejected()) return;
+  const auto value = parse_priority(text(column));
+  if (!value) return reject(skip::kBadNumber, column);
+  to = *value;
+}
+
 GpuCount LogRow::num_gpus(int column) {
   const std::int64_t number = count(column);
   if (number == 0) reject(skip::kNoGpu, column);

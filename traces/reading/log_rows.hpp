@@ -55,6 +55,11 @@ class LogRow {
 
   void tenant(int column, TenantId& to) { name(column, workload_.tenants, to); }
   void user(int column, UserId& to) { name(column, workload_.users, to); }
+  void account(int column, AccountId& to) { name(column, workload_.accounts, to); }
+  void queue(int column, QueueId& to) { name(column, workload_.queues, to); }
+  void qos(int column, QosId& to) { name(column, workload_.qos_names, to); }
+  /// A whole number; the row is rejected if something else is given.
+  void priority(int column, std::int64_t& to);
   void model(int column, ModelId& to) { name(column, workload_.models, to); }
   void gpu_type(int column, GpuTypeId& to) { name(column, workload_.gpu_types, to); }
   /// Says why the row is no job; the first reason counts. An empty reason is none.

@@ -84,6 +84,14 @@ std::uint32_t NameTable::add(std::string_view name) {
   return number;
 }
 
+JobRequirements& Workload::add_requirements(Job& job) {
+  if (!job.requirements) {
+    job.requirements = RequirementsId(static_cast<std::uint32_t>(requirements.size()));
+    requirements.emplace_back();
+  }
+  return requirements[job.requirements.value];
+}
+
 std::string_view Workload::keep(std::string_view text) {
   constexpr std::size_t kChunk = 1 << 16;
   if (!text_) text_ = std::make_unique<TextChunks>();

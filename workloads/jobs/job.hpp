@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "core/base/ids.hpp"
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
+#include "workloads/jobs/requirements.hpp"
 #include "workloads/jobs/speed_by_gpus.hpp"
 
 namespace vtrain {
@@ -31,16 +33,22 @@ inline constexpr std::int16_t kWholeGpu = 1000;
 
 /// One training job: a gang of GPUs that is held as a whole from start to end (or to a preemption).
 struct Job {
-  std::string_view name;  ///< the trace's own job id; the text lives in the `Workload`
-  TenantId tenant;        ///< whose share of the cluster it uses
-  ModelId model;          ///< what it trains, if the trace says so
-  UserId user;            ///< who submitted it, if the trace tells users from tenants
-  GpuTypeId gpu_type;     ///< the GPUs it asks for; none: any
-  CurveId curve;          ///< how fast it is on other numbers of GPUs; none: the job is rigid
+  std::string_view name;        ///< the trace's own job id; the text lives in the `Workload`
+  TenantId tenant;              ///< whose share of the cluster it uses
+  ModelId model;                ///< what it trains, if the trace says so
+  UserId user;                  ///< who submitted it, if the trace tells users from tenants
+  AccountId account;            ///< who pays for it, if the trace has accounts
+  QueueId queue;                ///< where it was submitted: a partition of Slurm, a queue
+  QosId qos;                    ///< its quality of service, if the trace has any
+  GpuTypeId gpu_type;           ///< the GPUs it asks for; none: any
+  CurveId curve;                ///< how fast it is on other numbers of GPUs; none: the job is rigid
+  RequirementsId requirements;  ///< what else it asks for; none: nothing
   /// Where it was read: a line of the `Workload`'s files, counted from 1 through all of them; 0 for a job
   /// that no file holds.
   std::uint32_t line = 0;
   SimTime submit{};
+  /// The scheduler's or user's priority, as the trace has it: more goes first. `kNoPriority` without one.
+  std::int64_t priority = kNoPriority;
   /// Run time on `num_gpus` GPUs, at least 1 ns. 0 in a workload whose jobs are given by model and iterations
   /// and that has not been priced by the predictor yet.
   SimDuration duration{};
@@ -65,7 +73,13 @@ struct Job {
   /// `original_start` of a job of which no start is known.
   static constexpr SimTime kNoStart = SimTime::max();
 
+  /// `priority` of a job that has none.
+  static constexpr std::int64_t kNoPriority = std::numeric_limits<std::int64_t>::min();
+  /// The largest priority, and the least with its sign changed.
+  static constexpr std::int64_t kMaxPriority = std::int64_t{1} << 53;
+
   /// Whether it has one.
+  bool has_priority() const { return priority != kNoPriority; }
   bool has_deadline() const { return deadline != kNoDeadline; }
   /// Whether it leaves a part of its GPUs to other jobs.
   bool shares_gpus() const { return gpu_share < kWholeGpu; }
@@ -109,8 +123,13 @@ struct Workload {
   NameTable tenants;                ///< by `TenantId`
   NameTable models;                 ///< by `ModelId`
   NameTable users;                  ///< by `UserId`
+  NameTable accounts;               ///< by `AccountId`
+  NameTable queues;                 ///< by `QueueId`
+  NameTable qos_names;              ///< by `QosId`
   NameTable gpu_types;              ///< by `GpuTypeId`
   std::vector<SpeedByGpus> curves;  ///< of elastic jobs
+  /// Of jobs that ask for more than GPUs and time, by `RequirementsId`; each job has its own.
+  std::vector<JobRequirements> requirements;
   std::vector<SourceFile> sources;  ///< those with jobs, in the order in which their lines are counted
 
   /// Keeps a copy of `text` as long as the workload lives. It costs its own bytes and little more.
@@ -123,6 +142,16 @@ struct Workload {
   UserId user(std::string_view name_of_user) { return UserId(users.add(name_of_user)); }
   /// The id of a GPU type, added when new.
   GpuTypeId gpu_type(std::string_view name_of_type) { return GpuTypeId(gpu_types.add(name_of_type)); }
+  /// The ids of an account, a queue and a quality of service, added when new.
+  AccountId account(std::string_view name) { return AccountId(accounts.add(name)); }
+  QueueId queue(std::string_view name) { return QueueId(queues.add(name)); }
+  QosId qos(std::string_view name) { return QosId(qos_names.add(name)); }
+  /// What the job asks for; null: nothing beside GPUs and time.
+  const JobRequirements* requirements_of(const Job& job) const {
+    return job.requirements ? &requirements[job.requirements.value] : nullptr;
+  }
+  /// The same to be filled in, made when there is none.
+  JobRequirements& add_requirements(Job& job);
   /// Orders `jobs` by submission, keeping the order of equal ones. O(n log n); needs 4 bytes a job
   /// meanwhile, up to 20 where most come at nearly the same time.
   void sort_by_submission();

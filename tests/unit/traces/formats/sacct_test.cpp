@@ -57,8 +57,26 @@ TEST_CASE("sacct: the fields of a job") {
   CHECK(trace.workload.gpu_types[job.gpu_type.value] == "a100");
   CHECK(trace.workload.users[job.user.value] == "amy");
   CHECK(trace.workload.tenants[job.tenant.value] == "vision");
+  CHECK(trace.workload.accounts[job.account.value] == "vision");
+  CHECK(trace.workload.queues[job.queue.value] == "gpu");
+  CHECK(!job.qos);
+  CHECK(!job.has_priority());
   REQUIRE(trace.assumptions.size() == 1);
   CHECK(trace.assumptions[0] == "time 0 is the first submission, 2024-03-01 10:00:00 local time");
+}
+
+TEST_CASE("sacct: QoS, priority and the features that a job asks for") {
+  const Trace trace = read(
+      "JobID|QOS|Priority|Constraints|Submit|Elapsed|AllocTRES\n"
+      "1|high|4294901760|a100&ib|2024-03-01T10:00:00|00:01:00|gres/gpu=2\n"
+      "2|normal|0||2024-03-01T10:00:00|00:01:00|gres/gpu=2\n");
+  REQUIRE(trace.workload.jobs.size() == 2);
+  const Job& first = trace.workload.jobs[0];
+  CHECK(trace.workload.qos_names[first.qos.value] == "high");
+  CHECK(first.priority == 4294901760);
+  CHECK(trace.workload.requirements_of(first)->node_features == "a100&ib");
+  CHECK(trace.workload.jobs[1].priority == 0);
+  CHECK(trace.workload.requirements_of(trace.workload.jobs[1]) == nullptr);
 }
 
 TEST_CASE("sacct: GPUs and their type in TRES") {

@@ -119,7 +119,8 @@ TEST_CASE("swf: MetaCentrum's dialect has more columns and dates for times") {
 TEST_CASE("swf: what is written is read again, with every field that the format has") {
   const std::string log = "; MaxProcs: 64\n" + line("3 0.5 2.25 10.125 4", "4 60.5", "0", "7 12") +
                           line("5 7 -1 3 64", "64 -1", "5", "8 12") +
-                          line("6 9 0 3 1", "-1 -1", "-1", "-1 -1");
+                          line("6 9 0 3 1", "-1 -1", "-1", "-1 -1") +
+                          "7 10 0 3 1 -1 -1 1 -1 -1 1 7 12 -1 4 -1 3 60\n";
   const Trace first = read(log);
   const Trace second = read(written(first, vtrain::write_swf));
   CHECK(second.num_gpus == 64);
@@ -136,7 +137,13 @@ TEST_CASE("swf: what is written is read again, with every field that the format 
     CHECK(a.status == b.status);
     CHECK(a.user == b.user);
     CHECK(a.tenant == b.tenant);
+    CHECK(a.queue == b.queue);
+    CHECK(a.requirements == b.requirements);
   }
+  const Job& last = second.workload.jobs.back();
+  CHECK(second.workload.queues[last.queue.value] == "4");
+  CHECK(second.workload.requirements_of(last)->dependencies ==
+        std::vector<vtrain::JobDependency>{{vtrain::DependencyKind::AfterAny, "3"}});
   CHECK(second.workload.users.names() == first.workload.users.names());
   CHECK(second.workload.tenants.names() == first.workload.tenants.names());
 }

@@ -119,6 +119,16 @@ TEST_CASE("vtrain_csv: what is written is read back to the nanosecond") {
       job.iterations = 1 + static_cast<std::int64_t>(random.below(1'000'000'000'000));
     }
     if (random.below(2) == 0) job.user = workload.user("user" + std::to_string(random.below(9)));
+    if (random.below(2) == 0) job.account = workload.account("account" + std::to_string(random.below(4)));
+    if (random.below(2) == 0) job.queue = workload.queue("gpu,long" + std::to_string(random.below(3)));
+    if (random.below(2) == 0) job.qos = workload.qos("qos" + std::to_string(random.below(3)));
+    if (random.below(2) == 0) job.priority = static_cast<std::int64_t>(random.below(1000)) - 500;
+    if (random.below(4) == 0) workload.add_requirements(job).num_nodes = 2;
+    if (random.below(4) == 0) workload.add_requirements(job).gpus_per_node = vtrain::GpuCount(4);
+    if (random.below(4) == 0) workload.add_requirements(job).node_features = "[rack1|rack2]&\"ib\"";
+    if (random.below(4) == 0)
+      workload.add_requirements(job).dependencies = {{vtrain::DependencyKind::AfterOk, "job1"},
+                                                     {vtrain::DependencyKind::After, "a:b"}};
     if (random.below(2) == 0) job.gpu_type = workload.gpu_type("A100|H" + std::to_string(random.below(3)));
     if (random.below(2) == 0) job.gpu_share = static_cast<std::int16_t>(1 + random.below(1000));
     if (random.below(2) == 0)

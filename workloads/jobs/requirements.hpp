@@ -1,0 +1,45 @@
+/// What a job asks for beside GPUs and time: other jobs that come first, and nodes of a kind.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/base/units.hpp"
+
+namespace vtrain {
+
+/// What must have become of another job before a job may start, in Slurm's words.
+enum class DependencyKind : std::uint8_t {
+  After,       ///< `after`: it has started
+  AfterAny,    ///< `afterany`: it has ended, however that was
+  AfterOk,     ///< `afterok`: it has completed
+  AfterNotOk,  ///< `afternotok`: it has ended without completing
+};
+
+/// Another job that a job waits for.
+struct JobDependency {
+  DependencyKind kind = DependencyKind::AfterAny;
+  std::string job{};  ///< its name; no comma is in it
+
+  friend bool operator==(const JobDependency&, const JobDependency&) = default;
+};
+
+/// What one job asks for. Members that say nothing are empty or 0.
+struct JobRequirements {
+  std::vector<JobDependency> dependencies{};  ///< all must hold
+  std::string node_features{};  ///< of its nodes, as the trace writes them (Slurm's `--constraint`)
+  std::int32_t num_nodes = 0;   ///< on which its gang must be
+  GpuCount gpus_per_node{0};    ///< that each of them must give
+
+  friend bool operator==(const JobRequirements&, const JobRequirements&) = default;
+};
+
+/// Reads `afterok:12,afterany:7`: each entry is one job. The error carries only the message.
+Result<std::vector<JobDependency>> parse_dependencies(std::string_view text);
+/// Appends dependencies in the form that `parse_dependencies` reads.
+void append_dependencies(std::string& out, const std::vector<JobDependency>& dependencies);
+
+}  // namespace vtrain
