@@ -21,8 +21,8 @@ set(folders_workloads "jobs:" "pipeline:" "model: pipeline" "iteration: model" "
   "physical: layers" "release: iteration" "config: release stack" "calibration: stack" "search: physical"
   "target: release calibration" "predict: target physical" "pricing: search config jobs" "validation: predict search config")
 set(folders_traces "reading:" "formats: reading" "editing: reading" "rules: reading" "synthesis: rules editing")
-set(folders_sched "cluster:" "disruption: cluster" "placement: cluster" "accounting: disruption placement"
-  "simulation: accounting" "metrics: simulation")
+set(folders_sched "cluster:" "tenants: cluster" "disruption: cluster" "placement: cluster" "accounting: disruption placement"
+  "simulation: tenants accounting" "metrics: simulation")
 set(folders_policies "base:" "solver: base" "fcfs: base" "list: base" "backfill: fcfs list" "elasticflow: list fcfs"
   "chronus: list fcfs solver")
 set(folders_tools "format:" "experiment: format" "report: experiment" "results: report" "api: results" "cli: format"

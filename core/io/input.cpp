@@ -25,10 +25,11 @@ constexpr std::size_t kMegabyte = 1'000'000;
 
 /// In the order of `InputKind`. Lines bound the memory that rows take, bytes that of the text. The largest
 /// published traces are Helios with 3.4 million jobs and PAI with a table of 663 MB.
-constexpr std::array<InputLimit, 18> kLimits = {{
+constexpr std::array<InputLimit, 19> kLimits = {{
     {"a trace", 1000 * kMegabyte, 20'000'000},
     {"a throughput table", 64 * kMegabyte, 1'000'000},
     {"a description of a cluster", 128 * kMegabyte, 4'000'000},
+    {"a tree of tenants", 64 * kMegabyte, 4'000'000},
     {"a list of outages", 128 * kMegabyte, 4'000'000},
     {"a list of durations", 128 * kMegabyte, 10'000'000},
     {"a generator of traces", 64 * kMegabyte, 1'000'000},

@@ -19,6 +19,7 @@ enum class InputKind : std::uint8_t {
   Trace,          ///< a trace of jobs, or a table that belongs to one
   Throughputs,    ///< a throughput table
   Cluster,        ///< a description of a cluster, or a table of its nodes
+  Tenants,        ///< tenants with their quotas
   Outages,        ///< a list of outages
   Durations,      ///< durations of past jobs, of which `gittins` learns
   Shape,          ///< a generator of traces

@@ -39,7 +39,18 @@ void DecisionPolicy::begin(const SchedulingPass& view) {
   } else {
     cluster.types.push_back({view.cluster().groups.front().gpu_type, view.total_gpus().value});
   }
-  cluster.tenants = view.tenant_names().names();
+  const TenantTree& tree = view.tenants();
+  for (const Tenant& tenant : tree.tenants) {
+    TenantView& added = cluster.tenants.emplace_back();
+    added.name = tenant.name;
+    added.weight = tenant.weight;
+    if (tenant.parent) added.parent = tree.tenants[*tenant.parent].name;
+    for (const Quota& quota : tenant.quotas)
+      added.quotas.push_back({quota.gpu_type, quota.nominal, quota.borrowing_limit, quota.lending_limit});
+  }
+  for (const std::string& name : view.tenant_names().names()) {
+    if (!tree.find(name)) cluster.tenants.push_back({.name = name});
+  }
   events_ = {};
   live_.assign(view.running().begin(), view.running().end());
   live_.insert(live_.end(), view.waiting().begin(), view.waiting().end());

@@ -38,10 +38,31 @@ struct TypeView {
   friend bool operator==(const TypeView&, const TypeView&) = default;
 };
 
-/// The cluster, as it is when all nodes are in service.
+/// A tenant's quota of GPUs of one type.
+struct QuotaView {
+  std::string gpu_type{};                         ///< empty: of any type
+  std::int64_t gpus = 0;                          ///< of its own
+  std::optional<std::int64_t> borrowing_limit{};  ///< the most beyond them; none: what others lend
+  std::optional<std::int64_t> lending_limit{};    ///< the most of them that others may use; none: all
+
+  friend bool operator==(const QuotaView&, const QuotaView&) = default;
+};
+
+/// A tenant, at its place in the tree.
+struct TenantView {
+  std::string name{};
+  std::string parent{};  ///< empty: none
+  double weight = 1;     ///< share among the tenants of one parent
+  std::vector<QuotaView> quotas{};
+
+  friend bool operator==(const TenantView&, const TenantView&) = default;
+};
+
+/// The cluster, as it is when all nodes are in service, and who shares it.
 struct ClusterView {
   std::vector<TypeView> types{};
-  std::vector<std::string> tenants{};  ///< names of those known so far
+  /// Tenants of the tree, parents first, and behind them others whose jobs are known so far.
+  std::vector<TenantView> tenants{};
 
   friend bool operator==(const ClusterView&, const ClusterView&) = default;
 };

@@ -32,6 +32,16 @@ void visit_members(Visitor& visit, Value& of) {
   if constexpr (std::is_same_v<Type, TypeView>) {
     visit(kRequired, "name", of.name);
     visit(kRequired, "gpus", of.gpus);
+  } else if constexpr (std::is_same_v<Type, QuotaView>) {
+    visit(kOptional, "gpu_type", of.gpu_type);
+    visit(kRequired, "gpus", of.gpus);
+    visit(kOptional, "borrowing_limit", of.borrowing_limit);
+    visit(kOptional, "lending_limit", of.lending_limit);
+  } else if constexpr (std::is_same_v<Type, TenantView>) {
+    visit(kRequired, "name", of.name);
+    visit(kOptional, "parent", of.parent);
+    visit(kOptional, "weight", of.weight);
+    visit(kOptional, "quotas", of.quotas);
   } else if constexpr (std::is_same_v<Type, ClusterView>) {
     visit(kRequired, "types", of.types);
     visit(kOptional, "tenants", of.tenants);

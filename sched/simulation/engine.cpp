@@ -47,6 +47,8 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
     gpus_by_type_ = &by_type_.emplace(cluster, workload, gangs_);
   curves_ = workload.curves;
   names_ = &workload;
+  static const TenantTree kNobody;
+  tenants_ = options.tenants != nullptr ? options.tenants : &kNobody;
   if (!workload.jobs.empty()) now_ = workload.jobs.front().submit;
   result_.segments_recorded = options.record_segments;
   if (options.gang_speed_model != nullptr && policy.copes_with_disruptions())

@@ -18,6 +18,7 @@
 namespace vtrain {
 
 struct ClusterSpec;
+struct TenantTree;
 class GpusByType;
 
 /// Where a job is in its life.
@@ -118,13 +119,15 @@ class SchedulingPass {
   const GpusByType* gpus_by_type() const { return gpus_by_type_; }
   /// What the cluster is made of.
   const ClusterSpec& cluster() const { return *cluster_; }
+  /// Tenants with weights and quotas, partitions and QoS; jobs may name others.
+  const TenantTree& tenants() const { return *tenants_; }
   /// Names by `TenantId`, `UserId`, `AccountId`, `QueueId` and `QosId`.
   const NameTable& tenant_names() const { return names_->tenants; }
   const NameTable& user_names() const { return names_->users; }
   const NameTable& account_names() const { return names_->accounts; }
   const NameTable& queue_names() const { return names_->queues; }
   const NameTable& qos_names() const { return names_->qos_names; }
-  /// What a job asks for beside GPUs and time; null: nothing.
+  /// Requirements of a job beside GPUs and time; null: none.
   const JobRequirements* requirements(JobId job) const { return names_->requirements_of(jobs_[job.value]); }
   /// What the trace says of a job.
   const Job& job(JobId job) const { return jobs_[job.value]; }
@@ -235,6 +238,7 @@ class SchedulingPass {
   std::vector<JobId> interrupted_;
   const ClusterSpec* cluster_ = nullptr;
   const GpusByType* gpus_by_type_ = nullptr;
+  const TenantTree* tenants_ = nullptr;
   const Workload* names_ = nullptr;  ///< jobs that are not to be seen yet are in it, too
   std::span<const Job> jobs_;
   std::span<const SpeedByGpus> curves_;

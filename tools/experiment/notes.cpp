@@ -177,9 +177,9 @@ std::string lacking_types(const Workload& workload, const GpuTypes& types) {
 }  // namespace
 
 std::string_view name_of(NoteKind kind) {
-  constexpr std::array<std::string_view, 10> kNames = {"trace",     "cluster",      "generated", "changed",
-                                                       "run-times", "extrapolated", "speeds",    "policies",
-                                                       "placement", "disruptions"};
+  constexpr std::array<std::string_view, 11> kNames = {"trace",     "cluster",      "generated",  "changed",
+                                                       "run-times", "extrapolated", "speeds",     "tenants",
+                                                       "policies",  "placement",    "disruptions"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -220,6 +220,44 @@ Result<std::vector<Note>> policy_notes(const Workload& workload, const ClusterSp
   for (MaybeNote& note : lacks(workload, policies)) {
     if (note) notes.push_back(*std::move(note));
   }
+  return notes;
+}
+
+std::vector<Note> tenant_notes(const Workload& workload, const TenantTree& tree) {
+  std::vector<Note> notes;
+  const auto add = [&notes](std::int64_t count, std::string text) {
+    notes.push_back({NoteKind::Tenants, count, std::move(text)});
+  };
+  if (!tree.tenants.empty()) {
+    add(0, fmt::format("{} with quotas of {}; no policy keeps to quotas, weights or limits",
+                       count_of(std::ssize(tree.tenants), "tenant"), count_of(tree.nominal_gpus(), "GPU")));
+  }
+  const auto count_strangers = [&](const auto& known, auto id, const NameTable& names, const char* of) {
+    if (known.empty()) return;
+    std::vector<bool> is_known;
+    for (const std::string& name : names.names())
+      is_known.push_back(std::ranges::any_of(known, [&](const auto& each) { return each.name == name; }));
+    const auto jobs = std::ranges::count_if(
+        workload.jobs, [&](const Job& job) { return !(job.*id) || !is_known[(job.*id).value]; });
+    if (jobs > 0) add(jobs, fmt::format("{} of no known {}", count_of(jobs, "job"), of));
+  };
+  count_strangers(tree.tenants, &Job::tenant, workload.tenants, "tenant");
+  count_strangers(tree.partitions, &Job::queue, workload.queues, "partition");
+  count_strangers(tree.qos, &Job::qos, workload.qos_names, "QoS");
+  const auto asking = [&](auto holds) {
+    return std::ranges::count_if(workload.jobs, [&](const Job& job) {
+      const JobRequirements* const asked = workload.requirements_of(job);
+      return asked != nullptr && holds(*asked);
+    });
+  };
+  if (const auto jobs = asking([](const JobRequirements& asked) { return !asked.dependencies.empty(); });
+      jobs > 0)
+    add(jobs, fmt::format("dependencies of {} on others, which no policy waits for", count_of(jobs, "job")));
+  if (const auto jobs = asking([](const JobRequirements& asked) {
+        return !asked.node_features.empty() || asked.num_nodes > 0 || asked.gpus_per_node.value > 0;
+      });
+      jobs > 0)
+    add(jobs, fmt::format("nodes asked for by {}, which no placement heeds", count_of(jobs, "job")));
   return notes;
 }
 

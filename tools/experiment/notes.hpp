@@ -12,6 +12,7 @@
 #include "core/base/result.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "sched/placement/placement.hpp"
+#include "sched/tenants/tenant_tree.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
@@ -25,6 +26,7 @@ enum class NoteKind : std::uint8_t {
   RunTimes,      ///< where run times come from
   Extrapolated,  ///< run times that rest on numbers beyond what was measured
   Speeds,        ///< speeds of jobs on other numbers, types and sites of GPUs
+  Tenants,       ///< who shares the cluster, and what jobs ask for that no policy looks at
   Policies,      ///< what policies know and ignore
   Placement,     ///< what the placement ignores
   Disruptions,   ///< failures, checkpoints and what interruptions cost
@@ -57,6 +59,10 @@ Result<std::vector<Note>> policy_notes(const Workload& workload, const ClusterSp
 /// Counts the deadlines that no schedule can meet which gives jobs the GPUs that they ask for; none if there
 /// are none.
 std::optional<Note> tight_deadlines(const Workload& workload);
+
+/// Quotas of tenants, jobs of tenants, queues and QoS that the tree lacks, and what jobs ask for beside GPUs
+/// and time.
+std::vector<Note> tenant_notes(const Workload& workload, const TenantTree& tree);
 
 /// GPU types and shares that jobs ask for and that the cluster lacks or the placement ignores.
 std::vector<Note> placement_notes(const Workload& workload, const ClusterSpec& cluster,

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/io/input.hpp"
 #include "sched/cluster/gpu_types.hpp"
 #include "tools/experiment/disruption_rules.hpp"
 #include "tools/experiment/file_hash.hpp"
@@ -269,6 +270,24 @@ Result<void> read_inputs(const ScenarioSpec& spec, ScenarioParts& parts, std::ve
   return take_cluster(*std::move(cluster), parts);
 }
 
+/// Reads who shares the cluster, or takes its virtual clusters for that.
+Result<void> take_tenants(const ScenarioSpec& spec, ScenarioParts& parts,
+                          std::vector<std::string>& warnings) {
+  if (spec.tenant_tree.empty()) {
+    parts.tenants = tenants_of_virtual_clusters(parts.cluster);
+    return {};
+  }
+  const std::string path = spec.files.locate(spec.tenant_tree);
+  auto text = read_file(path, InputKind::Tenants);
+  if (!text) return fail(in_option("--tenant-tree", text.error()));
+  auto tree = parse_tenant_tree(*std::move(text), path, parts.cluster);
+  if (!tree) return fail(in_option("--tenant-tree", tree.error()));
+  parts.tenants = *std::move(tree);
+  for (const std::string& sentence : quotas_beyond(parts.tenants, parts.cluster))
+    warnings.push_back(fmt::format("{}: {}", path, sentence));
+  return take_file("tenants", path, parts);
+}
+
 /// Gives jobs that may have other numbers of GPUs their throughput curves.
 Result<void> take_curves(bool strict, ScenarioParts& parts) {
   const auto added = add_curves(parts.workload, parts.cluster, *parts.pricing, strict);
@@ -422,6 +441,7 @@ Result<ScenarioParts> prepare_parts(ScenarioSpec given, const PolicyRegistry& re
   parts.policies = std::move(rules->policies);
   parts.placement = rules->placement;
   if (auto read = read_inputs(spec, parts, warnings); !read) return fail(read.error());
+  if (auto taken = take_tenants(spec, parts, warnings); !taken) return fail(taken.error());
   take_policy_files(parts);
   if (auto done = complete_jobs(spec, rules->transformations, parts, warnings); !done)
     return fail(done.error());
@@ -429,6 +449,7 @@ Result<ScenarioParts> prepare_parts(ScenarioSpec given, const PolicyRegistry& re
   auto about_policies = policy_notes(parts.workload, parts.cluster, types_differ, parts.policies);
   if (!about_policies) return fail(about_policies.error());
   take_notes(parts, *std::move(about_policies));
+  take_notes(parts, tenant_notes(parts.workload, parts.tenants));
   take_notes(parts, placement_notes(parts.workload, parts.cluster, parts.placement));
   if (auto taken = take_disruptions(spec, rules->disruptions, parts); !taken) return fail(taken.error());
   parts.provenance.emplace_back("seed", std::to_string(spec.transformations.seed));

@@ -13,6 +13,7 @@
 #include "sched/disruption/disruptions.hpp"
 #include "sched/placement/placement.hpp"
 #include "sched/simulation/policy.hpp"
+#include "sched/tenants/tenant_tree.hpp"
 #include "tools/experiment/notes.hpp"
 #include "tools/experiment/pricing.hpp"
 #include "tools/experiment/spec.hpp"
@@ -43,6 +44,7 @@ struct ScenarioParts {
   ScenarioSpec spec;
   Workload workload;
   ClusterSpec cluster;
+  TenantTree tenants;
   PlacementKind placement = PlacementKind::Count;
   std::vector<PreparedPolicy> policies{};     ///< of the spec, each for its first run
   bool has_curves = false;                    ///< jobs have curves, for elastic policies

@@ -88,6 +88,7 @@ Result<RunResult> Scenario::run(const std::string& policy, const RunOptions& opt
                                        .policy_name = prepared->spec,
                                        .disruptions = parts.disruptions ? &*parts.disruptions : nullptr,
                                        .gang_speed_model = parts.gang_speed_model.get(),
+                                       .tenants = &parts.tenants,
                                        .jobs_done = options.jobs_done};
     const bool takes_costs = prepared->policy->copes_with_disruptions();
     const auto start = std::chrono::steady_clock::now();
@@ -134,6 +135,9 @@ const Workload& Scenario::workload() const {
 }
 const ClusterSpec& Scenario::cluster() const {
   return state_->parts.cluster;
+}
+const TenantTree& Scenario::tenants() const {
+  return state_->parts.tenants;
 }
 PlacementKind Scenario::placement() const {
   return state_->parts.placement;

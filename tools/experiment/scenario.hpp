@@ -17,6 +17,7 @@
 #include "sched/metrics/metrics.hpp"
 #include "sched/placement/placement.hpp"
 #include "sched/simulation/result.hpp"
+#include "sched/tenants/tenant_tree.hpp"
 #include "tools/experiment/notes.hpp"
 #include "tools/experiment/spec.hpp"
 #include "traces/reading/trace.hpp"
@@ -66,6 +67,8 @@ class Scenario {
   const ScenarioSpec& spec() const;
   const Workload& workload() const;
   const ClusterSpec& cluster() const;
+  /// Who shares the cluster; empty where nothing is said.
+  const TenantTree& tenants() const;
   PlacementKind placement() const;
   /// None: nothing happens to jobs beside what policies do.
   const std::optional<Disruptions>& disruptions() const;

@@ -43,6 +43,7 @@ void for_each_field(auto& spec, const Visit& visit) requires requires {
   visit(SpecField{"trace", "throughputs_gpu", "--throughputs-gpu"}, spec.trace.throughputs_gpu);
   visit(SpecField{"trace", "strict", "--strict"}, spec.trace.strict);
   visit(SpecField{"", "cluster", "--cluster"}, spec.cluster);
+  visit(SpecField{"", "tenant_tree", "--tenant-tree"}, spec.tenant_tree);
   visit(SpecField{"", "placement", "--placement"}, spec.placement);
   visit(SpecField{"", "policies", "--policies"}, spec.policies);
   visit(SpecField{"pricing", "profile", "--profile"}, spec.pricing.profile);

@@ -41,8 +41,9 @@ struct SpecFiles {
 /// What is replayed: jobs, cluster, policies and rules, and what is written of it. Defaults are those of
 /// `vtrain replay`.
 struct ScenarioSpec {
-  TraceArguments trace{};  ///< without files: the embedded default, a generated day of LLM jobs
-  std::string cluster{};   ///< empty: what the trace names, or the default
+  TraceArguments trace{};     ///< without files: the embedded default, a generated day of LLM jobs
+  std::string cluster{};      ///< empty: what the trace names, or the default
+  std::string tenant_tree{};  ///< file; empty: the cluster's virtual clusters, if it has any
   std::string placement = "count";
   PricingArguments pricing{};
   TransformationArguments transformations{};

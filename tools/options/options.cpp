@@ -187,6 +187,9 @@ void add_scenario_options(CLI::App& command, ScenarioSpec& spec) {
       "--cluster", spec.cluster,
       "Nodes x GPUs per node : type, for instance 16x8:a100, joined by +; or a file: JSON, or a "
       "table of nodes of a published trace, a simulator or Slurm (see `vtrain clusters`)");
+  command.add_option("--tenant-tree", spec.tenant_tree,
+                     "JSON file of tenants with weights and quotas, partitions and QoS (docs/tenants.md); "
+                     "without it the virtual clusters of the cluster's table, if it has any");
   command.add_option("--placement", spec.placement, placement_help())->capture_default_str();
   add_pricing_options(command, spec.pricing);
   add_transformation_options(command, spec.transformations);

@@ -87,7 +87,7 @@ constexpr TraceColumn count_column(std::string_view name) {
       .take = [](std::string_view text, Job& job, Workload&) { return assign(Parse(text), job.*Member); }};
 }
 
-/// The same of what the job asks for beside GPUs and time.
+/// A whole number above 0 among the job's requirements.
 template <auto Member, auto Parse>
 constexpr TraceColumn required_count_column(std::string_view name) {
   return {

@@ -11,7 +11,7 @@
 
 namespace vtrain {
 
-/// How many there are.
+/// Number of columns.
 inline constexpr std::size_t kNumTraceColumns = 24;
 
 /// One column of the CSV, which is one key of the JSON lines.

@@ -146,11 +146,11 @@ struct Workload {
   AccountId account(std::string_view name) { return AccountId(accounts.add(name)); }
   QueueId queue(std::string_view name) { return QueueId(queues.add(name)); }
   QosId qos(std::string_view name) { return QosId(qos_names.add(name)); }
-  /// What the job asks for; null: nothing beside GPUs and time.
+  /// Requirements of a job beside GPUs and time; null: none.
   const JobRequirements* requirements_of(const Job& job) const {
     return job.requirements ? &requirements[job.requirements.value] : nullptr;
   }
-  /// The same to be filled in, made when there is none.
+  /// Requirements of a job to be filled in, made when there are none.
   JobRequirements& add_requirements(Job& job);
   /// Orders `jobs` by submission, keeping the order of equal ones. O(n log n); needs 4 bytes a job
   /// meanwhile, up to 20 where most come at nearly the same time.

@@ -1,4 +1,4 @@
-/// What a job asks for beside GPUs and time: other jobs that come first, and nodes of a kind.
+/// Requirements of a job beside GPUs and time: other jobs that come first, and nodes of a kind.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace vtrain {
 
-/// What must have become of another job before a job may start, in Slurm's words.
+/// Conditions on another job before a job may start, in Slurm's words.
 enum class DependencyKind : std::uint8_t {
   After,       ///< `after`: it has started
   AfterAny,    ///< `afterany`: it has ended, however that was
@@ -27,12 +27,13 @@ struct JobDependency {
   friend bool operator==(const JobDependency&, const JobDependency&) = default;
 };
 
-/// What one job asks for. Members that say nothing are empty or 0.
+/// Requirements of one job. Members that say nothing are empty or 0.
 struct JobRequirements {
   std::vector<JobDependency> dependencies{};  ///< all must hold
-  std::string node_features{};  ///< of its nodes, as the trace writes them (Slurm's `--constraint`)
-  std::int32_t num_nodes = 0;   ///< on which its gang must be
-  GpuCount gpus_per_node{0};    ///< that each of them must give
+  std::string
+      node_features{};  ///< features that its nodes must have, in the trace's words (Slurm's `--constraint`)
+  std::int32_t num_nodes = 0;  ///< on which its gang must be
+  GpuCount gpus_per_node{0};   ///< that each of them must give
 
   friend bool operator==(const JobRequirements&, const JobRequirements&) = default;
 };

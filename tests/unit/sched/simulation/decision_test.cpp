@@ -231,11 +231,19 @@ TEST_CASE("decision: JSON reads back as it was, and says where it is wrong") {
                           .arrived = {{.id = JobId(3),
                                        .name = "a \"b\"",
                                        .tenant = "red",
+                                       .account = "paint",
+                                       .queue = "gpu",
+                                       .qos = "high",
+                                       .priority = -7,
                                        .submit = at(1),
                                        .deadline = at(99),
                                        .time_limit = SimDuration(12'345'678'901),
                                        .num_gpus = GpuCount(8),
                                        .types = {0, 2},
+                                       .num_nodes = 2,
+                                       .gpus_per_node = GpuCount(4),
+                                       .node_features = "ib",
+                                       .dependencies = "afterok:b",
                                        .iterations = 5,
                                        .speeds = {{{GpuCount(8), 2}, 0.1}}}},
                           .ended = {JobId(1)},
@@ -251,7 +259,11 @@ TEST_CASE("decision: JSON reads back as it was, and says where it is wrong") {
   CHECK(to_json(Decision{.run = {{JobId(2), {GpuCount(4)}}}}) ==
         R"({"complete":[],"reject":[],"run":[{"job":2,"gpus":{"gpus":4}}]})");
   CHECK(*parse_decision(to_json(decision), "decision.json") == decision);
-  const ClusterView cluster{.types = {{"a100", 8}, {"", 16}}, .tenants = {"red"}};
+  const ClusterView cluster{
+      .types = {{"a100", 8}, {"", 16}},
+      .tenants = {
+          {.name = "all"},
+          {.name = "red", .parent = "all", .weight = 0.5, .quotas = {{"a100", 8, 4, {}}, {"", 16, {}, 0}}}}};
   CHECK(*parse_cluster_view(to_json(cluster), "cluster.json") == cluster);
 
   const auto wrong = [](const char* text) { return parse_decision(text, "d.json").error().describe(); };
