@@ -108,6 +108,7 @@ JobView DecisionPolicy::view_of(const SchedulingPass& pass, JobId id) const {
 
 LiveView DecisionPolicy::live_view(const SchedulingPass& pass, JobId id) const {
   LiveView view{.id = id, .holds = pass.held(id), .work_done = pass.work_done(id)};
+  if (view.holds.gpus.value > 0) view.holds_since = pass.holds_since(id);
   view.planned = std::max(pass.planned_remaining(id), SimDuration(0));
   view.must_keep = std::ranges::binary_search(pass.staying(), id);
   if (progress_rule() == ProgressRule::Iterations && pass.curve(id) != nullptr)
@@ -118,6 +119,8 @@ LiveView DecisionPolicy::live_view(const SchedulingPass& pass, JobId id) const {
 void DecisionPolicy::gather(const SchedulingPass& pass) {
   events_.now = pass.now();
   events_.more_to_come = pass.more_to_come();
+  events_.disrupted = pass.disrupted();
+  events_.capacity_changed |= pass.capacity_changed();
   events_.ended.insert(events_.ended.end(), pass.ended().begin(), pass.ended().end());
   events_.interrupted.insert(events_.interrupted.end(), pass.interrupted().begin(), pass.interrupted().end());
   for (const JobId job : pass.arrived()) {
@@ -177,6 +180,7 @@ void DecisionPolicy::check(const SchedulingPass& pass, const Decision& decision)
 void DecisionPolicy::carry_out(SchedulingPass& pass, const Decision& decision) {
   check(pass, decision);
   events_.arrived.clear();
+  events_.capacity_changed = false;
   events_.ended.clear();
   events_.interrupted.clear();
   events_.refused.clear();

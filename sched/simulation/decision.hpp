@@ -110,6 +110,7 @@ struct JobView {
 struct LiveView {
   JobId id{};
   Allocation holds{};       ///< 0 GPUs: it waits
+  SimTime holds_since{};    ///< when it got what it holds
   bool must_keep = false;   ///< it runs on a node that drains, and may neither be stopped nor resized
   SimDuration work_done{};  ///< time on GPUs, without what it has lost
   /// The longest that it holds GPUs from now on, by its time limit: if it runs on, or if it is started now.
@@ -123,7 +124,10 @@ struct LiveView {
 struct PassEvents {
   int version = kDecisionVersion;
   SimTime now{};
-  bool more_to_come = false;           ///< whether a trace is replayed that has jobs yet to come
+  bool more_to_come = false;  ///< whether a trace is replayed that has jobs yet to come
+  /// Whether failures, checkpoints or costs of interruption may take time from jobs in this replay.
+  bool disrupted = false;
+  bool capacity_changed = false;       ///< whether nodes went out of service or came back since
   std::vector<JobView> arrived{};      ///< submitted since, in this order; at first all that are live
   std::vector<JobId> ended{};          ///< jobs that ended since, for any reason
   std::vector<JobId> interrupted{};    ///< stopped by a failing node; they wait again

@@ -77,6 +77,7 @@ void visit_members(Visitor& visit, Value& of) {
   } else if constexpr (std::is_same_v<Type, LiveView>) {
     visit(kRequired, "id", of.id);
     visit(kOptional, "holds", of.holds);
+    visit(kOptional, "holds_since_ns", of.holds_since);
     visit(kOptional, "must_keep", of.must_keep);
     visit(kOptional, "work_done_ns", of.work_done);
     visit(kOptional, "planned_ns", of.planned);
@@ -85,6 +86,8 @@ void visit_members(Visitor& visit, Value& of) {
     visit(kRequired, "version", of.version);
     visit(kRequired, "now_ns", of.now);
     visit(kOptional, "more_to_come", of.more_to_come);
+    visit(kOptional, "disrupted", of.disrupted);
+    visit(kOptional, "capacity_changed", of.capacity_changed);
     visit(kOptional, "arrived", of.arrived);
     visit(kOptional, "ended", of.ended);
     visit(kOptional, "interrupted", of.interrupted);

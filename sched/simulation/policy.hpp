@@ -147,6 +147,8 @@ class SchedulingPass {
     return progress.state == JobState::Running ? progress.attained + (now_ - progress.resumed)
                                                : progress.attained;
   }
+  /// Instant at which a running job got the GPUs that it holds.
+  SimTime holds_since(JobId job) const { return progress_[job.value].resumed; }
   /// Work that the job has done and not lost, as time on its GPUs: what it has attained, without the time
   /// that interruptions, checkpoints and failures cost it.
   SimDuration work_done(JobId job) const {

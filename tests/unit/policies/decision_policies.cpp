@@ -151,8 +151,11 @@ class PassOfValues final : public SchedulingPass {
 
   void show(const PassEvents& events) {
     decision = {};
+    given_.clear();
     now_ = events.now;
     more_to_come_ = events.more_to_come;
+    capacity_changed_ = events.capacity_changed;
+    interrupted_ = events.interrupted;
     ended_ = events.ended;
     arrived_.clear();
     for (const JobView& view : events.arrived)
@@ -161,9 +164,11 @@ class PassOfValues final : public SchedulingPass {
       progress.state = JobState::Completed;
     free_gpus_ = usable_gpus_ = GpuCount(static_cast<std::int32_t>(total(events.usable)));
     for (const LiveView& live : events.live) {
+      // Time on GPUs is work: nothing but failures takes it away.
+      const bool runs = live.holds.gpus.value > 0;
       progress_by_job_[live.id.value] = {
-          .resumed = events.now,
-          .attained = live.work_done,
+          .resumed = runs ? live.holds_since : events.now,
+          .attained = live.work_done - (runs ? events.now - live.holds_since : SimDuration(0)),
           .num_gpus = live.holds.gpus,
           .state = live.holds.gpus.value > 0 ? JobState::Running : JobState::Waiting};
       free_gpus_ -= live.holds.gpus;
@@ -171,13 +176,21 @@ class PassOfValues final : public SchedulingPass {
     jobs_ = known_;
     curves_ = known_curves_;
     progress_ = progress_by_job_;
+    if (events.disrupted) no_overheads_.resize(known_.size());
+    overheads_ = no_overheads_;
   }
 
-  /// What the commands come to.
+  /// What the commands come to: jobs that keep what they hold, then others in the order of the commands, in
+  /// which placement is to find room for them.
   Decision take_decision(const PassEvents& events) {
+    std::vector<JobId> order;
     for (const LiveView& live : events.live) {
-      const JobProgress& progress = progress_by_job_[live.id.value];
-      if (progress.state == JobState::Running) decision.run.push_back({live.id, {progress.num_gpus}});
+      if (std::ranges::find(given_, live.id) == given_.end()) order.push_back(live.id);
+    }
+    order.insert(order.end(), given_.begin(), given_.end());
+    for (const JobId job : order) {
+      const JobProgress& progress = progress_by_job_[job.value];
+      if (progress.state == JobState::Running) decision.run.push_back({job, {progress.num_gpus}});
     }
     return std::move(decision);
   }
@@ -234,6 +247,7 @@ class PassOfValues final : public SchedulingPass {
     free_gpus_ -= gpus - held;
     progress.num_gpus = gpus;
     progress.state = JobState::Running;
+    given_.push_back(job);
     return true;
   }
   void take(JobId job, JobState state) {
@@ -246,6 +260,8 @@ class PassOfValues final : public SchedulingPass {
   std::vector<Job> known_;
   std::vector<SpeedByGpus> known_curves_;
   std::vector<JobProgress> progress_by_job_;
+  std::vector<JobId> given_;               ///< to which commands of this pass give GPUs
+  std::vector<JobOverhead> no_overheads_;  ///< empty unless jobs may be disrupted
 };
 
 class PolicyOnValues final : public DecisionPolicy {
@@ -259,6 +275,7 @@ class PolicyOnValues final : public DecisionPolicy {
   }
   bool is_clairvoyant() const override { return true; }
   ProgressRule progress_rule() const override { return policy_->progress_rule(); }
+  bool copes_with_disruptions() const override { return policy_->copes_with_disruptions(); }
 
  private:
   std::unique_ptr<Policy> policy_;

@@ -76,6 +76,7 @@ class ThroughJson final : public DecisionPolicy {
   }
   bool is_clairvoyant() const override { return inner_->is_clairvoyant(); }
   ProgressRule progress_rule() const override { return inner_->progress_rule(); }
+  bool copes_with_disruptions() const override { return inner_->copes_with_disruptions(); }
 
  private:
   std::unique_ptr<DecisionPolicy> inner_;
@@ -106,7 +107,7 @@ TEST_CASE("property: policies that decide on values schedule every job as the bu
 
 TEST_CASE(
     "property: elasticflow that plans everything anew on values schedules every job as the built-in one") {
-  const ClusterSpec cluster = *ClusterSpec::parse("2x8");
+  const ClusterSpec cluster = *ClusterSpec::parse("1x16");
   for (std::uint64_t seed = 0; seed < rounds(12); ++seed) {
     CAPTURE(seed);
     ElasticShape shape{.num_jobs = 60, .gap_s = 60};
@@ -114,9 +115,22 @@ TEST_CASE(
     const Workload workload = random_elastic_workload(seed, shape);
     const ElasticFlowOptions options{.admission = seed % 3 == 0 ? AdmissionTest::Batch : AdmissionTest::Job,
                                      .slot = seed % 4 == 0 ? 7 : 60};
+    // Failures of the one node: of several, placement would choose by the order in which GPUs come free.
+    const bool disrupts = seed % 2 > 0;
+    Disruptions disruptions = some_disruptions(seed);
+    disruptions.interruption_cost = {};
+    if (disruptions.failures)
+      disruptions.failures = *FailureRates::parse("mtbf=4000s,shape=0.8,repair=10s,detect=1s", cluster);
+    for (Outage& outage : disruptions.outages) {
+      outage.node = NodeId(0);
+      outage.kind = OutageKind::Failure;
+    }
+    const ReplayOptions replayed{.placement = disrupts ? PlacementKind::Consolidate : PlacementKind::Count,
+                                 .disruptions = disrupts ? &disruptions : nullptr};
     ElasticFlow built_in(options);
     ThroughJson by_values(on_values(reference_elasticflow(options)));
-    check_same_outcomes(replay(workload, cluster, by_values), replay(workload, cluster, built_in));
+    check_same_outcomes(replay(workload, cluster, by_values, replayed),
+                        replay(workload, cluster, built_in, replayed));
   }
 }
 

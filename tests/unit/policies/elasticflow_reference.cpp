@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -232,6 +233,7 @@ class ReferenceElasticFlow final : public SlottedPolicy {
     plans_.resize(pass.jobs().size());
     context_ = {.now = now, .slot = slot(), .cluster_gpus = cluster_gpus(), .keeps_plans = keeps_plans(pass)};
     keep_plans();
+    find_lost();
     admit(pass, arrived);
     plan_all();
     give_spare_gpus();
@@ -255,6 +257,7 @@ class ReferenceElasticFlow final : public SlottedPolicy {
   /// Keeps the plan of the last decision of one job after the other for whom new plans would be late.
   void keep_plans() {
     kept_.clear();
+    lost_.clear();
     context_.past_slot = 0;
     if (!context_.keeps_plans) return;
     for (auto late = first_late(live_); late; late = first_late(live_)) {
@@ -262,6 +265,17 @@ class ReferenceElasticFlow final : public SlottedPolicy {
       context_.past_slot = (context_.now - slots_from_) % slot();
     }
     if (kept_.empty()) slots_from_ = context_.now;
+  }
+
+  /// Finds the jobs that are late since nodes went out of service, whoever else is admitted.
+  void find_lost() {
+    lost_.clear();
+    GpuTimeline free(context_.now, context_.cluster_gpus);
+    for (const std::uint32_t id : in_order(live_)) {
+      ReferencePlan plan = next_plan(id, free);
+      free = std::move(plan.free);
+      if (live_job(id).disrupted && plan.finished > live_job(id).deadline) lost_.insert(id);
+    }
   }
 
   /// In the order of planning: those that keep their plans first, then by deadline.
@@ -296,7 +310,7 @@ class ReferenceElasticFlow final : public SlottedPolicy {
     for (const std::uint32_t id : in_order(jobs)) {
       ReferencePlan plan = next_plan(id, free);
       free = std::move(plan.free);
-      if (plan.finished > live_job(id).deadline) return id;
+      if (plan.finished > live_job(id).deadline && !lost_.contains(id)) return id;
     }
     return std::nullopt;
   }
@@ -411,7 +425,8 @@ class ReferenceElasticFlow final : public SlottedPolicy {
   ElasticFlowOptions options_;
   FillContext context_;
   GpuTimeline free_;
-  std::vector<Planned> plans_;       ///< by `JobId`
+  std::vector<Planned> plans_;  ///< by `JobId`
+  std::set<std::uint32_t> lost_;
   std::vector<std::uint32_t> kept_;  ///< jobs that keep their plans of the last decision
   WholeSeconds slots_from_ = 0;
   std::optional<WholeSeconds> next_change_;
