@@ -112,6 +112,7 @@ void SimulationEngine::restore(const SimulationState& state) {
   // Jobs that run on a node out of service keep it to their ends.
   for (const NodeId node : state.out_of_service)
     take_out(node, true);
+  if (gangs_.service() != nullptr) gangs_.find_staying(staying_, kept_gpus_);
   update_gpus();
 }
 
