@@ -5,7 +5,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <variant>
+#include <vector>
 
+#include "core/base/numbers.hpp"
+#include "sched/simulation/stated_cluster.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/experiment/decision.hpp"
 #include "tools/experiment/option_error.hpp"
@@ -33,13 +37,42 @@ ordered_json decision_json(const LeaseDecision& decision) {
           {"bound_by", {{"full_leases", decision.full_leases}, {"tight_options", decision.tight_options}}}};
 }
 
-Result<void> decide(const DecideArguments& arguments) {
-  const auto decision = decide_leases(arguments.instance, arguments.policy);
-  if (!decision) return fail(in_option("--policy", decision.error()));
-  switch (decision->solution.search) {
+/// A decimal number of seconds, exactly.
+ordered_json seconds_json(SimTime time) {
+  std::string text;
+  append_ns_as_seconds(text, time.time_since_epoch().count());
+  return ordered_json::parse(text);
+}
+
+ordered_json given_json(const std::vector<GivenGpus>& jobs) {
+  ordered_json list = ordered_json::array();
+  for (const GivenGpus& job : jobs) {
+    ordered_json& object = list.emplace_back(ordered_json{{"name", job.name}, {"gpus", job.gpus.value}});
+    if (!job.gpu_type.empty()) object["gpu_type"] = job.gpu_type;
+    for (const GangPart& part : job.nodes)
+      object["nodes"].push_back({{"node", part.node.value}, {"gpus", part.gpus.value}});
+  }
+  return list;
+}
+
+ordered_json decision_json(const PassDecision& decision) {
+  return {{"version", kStatedClusterVersion},
+          {"policy", decision.policy},
+          {"now_s", seconds_json(decision.now)},
+          {"started", given_json(decision.started)},
+          {"preempted", decision.preempted},
+          {"resized", given_json(decision.resized)},
+          {"rejected", decision.rejected},
+          {"still_running", decision.still_running},
+          {"still_waiting", decision.still_waiting},
+          {"next_event_s", decision.next_event ? seconds_json(*decision.next_event) : ordered_json()}};
+}
+
+Result<void> print_decision(const LeaseDecision& decision, const std::string& file) {
+  switch (decision.solution.search) {
     case LeaseSearch::Solved:
     case LeaseSearch::Stopped:
-      print_json(decision_json(*decision));
+      print_json(decision_json(decision));
       return {};
     case LeaseSearch::Infeasible:
       log_warning("no schedule serves every job before one of its deadlines");
@@ -49,8 +82,19 @@ Result<void> decide(const DecideArguments& arguments) {
       break;
   }
   return fail({.kind = ErrorKind::Failed,
-               .file = arguments.instance,
+               .file = file,
                .message = "the search ended at its limit before it found a schedule"});
+}
+
+Result<void> print_decision(const PassDecision& decision, const std::string& /*file*/) {
+  print_json(decision_json(decision));
+  return {};
+}
+
+Result<void> decide(const DecideArguments& arguments) {
+  const auto decision = decide_stated(arguments.instance, arguments.policy);
+  if (!decision) return fail(in_option("--policy", decision.error()));
+  return std::visit([&](const auto& made) { return print_decision(made, arguments.instance); }, *decision);
 }
 
 }  // namespace
@@ -58,16 +102,21 @@ Result<void> decide(const DecideArguments& arguments) {
 void add_decide_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("decide",
                                          "Make one decision for one stated situation, as JSON.\n\n"
+                                         "  vtrain decide state.json --policy easy\n"
                                          "  vtrain decide leases.json --policy chronus\n"
                                          "  vtrain decide leases.json --policy chronus:nodes=1000,gap=1");
   const auto arguments = std::make_shared<DecideArguments>();
   command
-      ->add_option("instance", arguments->instance,
-                   "The situation as JSON (docs/decide.md): GPUs, leases, jobs with their deadlines")
+      ->add_option(
+          "instance", arguments->instance,
+          "The situation as JSON (docs/decide.md): a cluster with jobs that run and wait, or leases and "
+          "jobs with their deadlines")
       ->required();
   command
-      ->add_option("--policy", arguments->policy,
-                   "chronus; its nodes, gap and time_limit end the search before the proof")
+      ->add_option(
+          "--policy", arguments->policy,
+          "For a cluster any policy that can begin in the middle, as fifo, srtf and easy can; for leases "
+          "chronus, whose nodes, gap and time_limit end the search before the proof")
       ->required();
   command->add_flag("--json", arguments->json, "Print one JSON document, which is what is printed anyway");
   command->callback([=, &action] { action = [arguments] { return decide(*arguments); }; });

@@ -10,12 +10,15 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
 #include "core/io/input.hpp"
 #include "core/io/json_reader.hpp"
 #include "core/text/quantities.hpp"
 #include "policies/chronus/lease_book.hpp"
-#include "policies/registry.hpp"
+#include "sched/cluster/node_table.hpp"
+#include "sched/simulation/simulation.hpp"
+#include "sched/simulation/stated_cluster.hpp"
 
 namespace vtrain {
 namespace {
@@ -202,27 +205,10 @@ void find_what_binds(LeaseDecision& decision) {
   }
 }
 
-}  // namespace
-
-Result<LeaseProgram> parse_lease_instance(std::string text, std::string file) {
-  const auto document = JsonDocument::parse(std::move(text), std::move(file));
-  if (!document) return fail(document.error());
-  return LeaseInstanceReader(*document).read();
-}
-
-Result<LeaseDecision> decide_leases(const std::string& file, std::string_view policy) {
-  const auto arguments = PolicyRegistry::built_in().parse(policy);
-  if (!arguments) return fail(arguments.error());
-  if (arguments->policy().name != "chronus") {
-    return fail({.field = "--policy",
-                 .message = expected_found("a policy that decides stated situations: chronus",
-                                           arguments->policy().name)});
-  }
-  const auto limits = limits_of(*arguments);
+Result<LeaseDecision> decide_leases(const JsonDocument& document, const PolicyArguments& arguments) {
+  const auto limits = limits_of(arguments);
   if (!limits) return fail(limits.error());
-  auto text = read_file(file, InputKind::Instance);
-  if (!text) return fail(std::move(text.error()));
-  auto program = parse_lease_instance(*std::move(text), file);
+  auto program = parse_lease_instance(document);
   if (!program) return fail(std::move(program.error()));
 
   LeaseDecision decision{.program = *std::move(program), .solution = {}};
@@ -231,6 +217,123 @@ Result<LeaseDecision> decide_leases(const std::string& file, std::string_view po
   decision.solution = solve_leases(decision.program, *limits, is_start ? &greedy : nullptr);
   if (!decision.solution.plan.empty()) find_what_binds(decision);
   return decision;
+}
+
+/// The policies that can begin in the middle, with their default parameters.
+std::vector<std::string_view> policies_that_begin_anywhere(const PolicyRegistry& registry) {
+  std::vector<std::string_view> names;
+  for (const PolicyInfo& info : registry.policies()) {
+    const auto made = registry.make(info.name);
+    if (made && (*made)->begins_anywhere()) names.push_back(info.name);
+  }
+  return names;
+}
+
+/// The GPUs of a live job, named.
+GivenGpus given_gpus(const Job& job, const LiveJob& live, const StatedCluster& stated,
+                     const NodeTable& nodes) {
+  GivenGpus given{.name = std::string(job.name), .gpus = live.num_gpus};
+  const bool knows_nodes = info_of(stated.placement).knows_nodes;
+  if (knows_nodes) given.nodes = parts_of(live.gang);
+  const auto type_of = [&](const NodeShare& share) {
+    return knows_nodes ? nodes[share.node.value].type : share.node.value;
+  };
+  const std::vector<std::string>& names = nodes.types().names();
+  if (names.size() == 1) {
+    given.gpu_type = names.front();
+  } else if (!live.gang.empty() && std::ranges::all_of(live.gang, [&](const NodeShare& share) {
+               return type_of(share) == type_of(live.gang.front());
+             })) {
+    given.gpu_type = names[type_of(live.gang.front())];
+  }
+  return given;
+}
+
+/// Files a job under what the pass did to it; `live` is null if it neither runs nor waits any more.
+void add_job(PassDecision& decision, const Job& job, const LiveJob& before, const LiveJob* live,
+             const StatedCluster& stated, const NodeTable& nodes) {
+  std::string name(job.name);
+  const bool ran = before.outcome.state == JobState::Running;
+  if (live == nullptr) return decision.rejected.push_back(std::move(name));
+  const bool runs = live->outcome.state == JobState::Running;
+  const bool was_preempted = live->outcome.preemptions > before.outcome.preemptions;
+  if (was_preempted) decision.preempted.push_back(name);
+  if (!runs) {
+    if (!ran) decision.still_waiting.push_back(std::move(name));
+  } else if (!ran || was_preempted) {
+    decision.started.push_back(given_gpus(job, *live, stated, nodes));
+  } else if (live->outcome.resizes > before.outcome.resizes) {
+    decision.resized.push_back(given_gpus(job, *live, stated, nodes));
+  } else {
+    decision.still_running.push_back(std::move(name));
+  }
+}
+
+Result<PassDecision> decide_pass(const JsonDocument& document, const PolicyArguments& arguments,
+                                 std::string_view spec, const PolicyRegistry& registry) {
+  const auto policy = arguments.policy().make(arguments);
+  if (!policy) return fail(policy.error());
+  if (!(*policy)->begins_anywhere()) {
+    const std::string known = list_names(policies_that_begin_anywhere(registry));
+    return fail(
+        {.field = "--policy",
+         .message = expected_found(fmt::format("a policy that can begin with a stated cluster: {}", known),
+                                   arguments.policy().name)});
+  }
+  auto stated = parse_stated_cluster(document);
+  if (!stated) return fail(std::move(stated.error()));
+
+  const NodeTable nodes(stated->cluster, stated->workload);
+  const SimulationOptions options{
+      .placement = stated->placement, .strict = true, .policy_name = std::string(spec)};
+  auto simulation =
+      Simulation::begin(std::move(stated->workload), stated->cluster, **policy, options, stated->state);
+  if (!simulation) return fail(std::move(simulation.error()));
+
+  PassDecision decision{.policy = std::string(spec), .now = stated->state.now};
+  const std::vector<JobId> live = simulation->live();
+  const SimulationState after = simulation->state();
+  std::size_t next_live = 0;
+  for (std::size_t i = 0; i < stated->state.jobs.size(); ++i) {
+    const bool is_live = next_live < live.size() && live[next_live].value == i;
+    add_job(decision, simulation->workload().jobs[i], stated->state.jobs[i],
+            is_live ? &after.jobs[next_live] : nullptr, *stated, nodes);
+    if (is_live) ++next_live;
+  }
+  decision.next_event = simulation->next_event();
+  return decision;
+}
+
+}  // namespace
+
+Result<LeaseProgram> parse_lease_instance(const JsonDocument& document) {
+  return LeaseInstanceReader(document).read();
+}
+
+Result<LeaseProgram> parse_lease_instance(std::string text, std::string file) {
+  const auto document = JsonDocument::parse(std::move(text), std::move(file));
+  if (!document) return fail(document.error());
+  return parse_lease_instance(*document);
+}
+
+Result<StatedDecision> decide_stated(const std::string& file, std::string_view policy,
+                                     const PolicyRegistry& registry) {
+  const auto arguments = registry.parse(policy);
+  if (!arguments) return fail(arguments.error());
+  auto text = read_file(file, InputKind::Instance);
+  if (!text) return fail(std::move(text.error()));
+  const auto document = JsonDocument::parse(*std::move(text), file);
+  if (!document) return fail(document.error());
+
+  const bool plans_leases = arguments->policy().name == "chronus";
+  const bool states_leases = document->root().is_object() && document->root().contains("lease_s");
+  const bool states_cluster = document->root().is_object() && document->root().contains("cluster");
+  if (plans_leases && !states_cluster) return decide_leases(*document, *arguments);
+  if (!plans_leases && states_leases) {
+    return fail({.field = "--policy",
+                 .message = expected_found("chronus, as the file states leases", arguments->policy().name)});
+  }
+  return decide_pass(*document, *arguments, policy, registry);
 }
 
 }  // namespace vtrain

@@ -2,15 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "core/base/units.hpp"
 #include "policies/chronus/lease_plan.hpp"
 #include "policies/chronus/lease_program.hpp"
+#include "policies/registry.hpp"
+#include "sched/simulation/result.hpp"
 
 namespace vtrain {
+
+class JsonDocument;
 
 /// Reads a situation of `chronus` from JSON:
 ///
@@ -23,6 +30,8 @@ namespace vtrain {
 /// counts from time 0 and is rounded down to whole leases; `gpus_by_lease` begins with the current lease.
 /// Each deadline becomes an option, in the order of jobs, then deadlines. `name`, `note` and `expected` are
 /// not looked at. At most `kMostDecisionVariables` options and leases of options.
+Result<LeaseProgram> parse_lease_instance(const JsonDocument& document);
+/// The same of a text that stands in `file`.
 Result<LeaseProgram> parse_lease_instance(std::string text, std::string file);
 
 inline constexpr std::int64_t kMostDecisionVariables = 1'000'000;
@@ -35,9 +44,36 @@ struct LeaseDecision {
   std::vector<std::size_t> tight_options{};  ///< taken, and without a lease to spare before the deadline
 };
 
-/// Decides as the policy would with these GPUs and jobs. `policy` is `chronus`, with `nodes`, `gap` and
-/// `time_limit` if the search is to end before the best plan is proven. Errors: those of reading the file, a
-/// policy that decides no stated situations, a parameter that the situation states.
-Result<LeaseDecision> decide_leases(const std::string& file, std::string_view policy);
+/// A job and the GPUs that a decision gives it.
+struct GivenGpus {
+  std::string name{};
+  GpuCount gpus{0};
+  std::string gpu_type{};         ///< of all of them; empty if they have several, or none is known
+  std::vector<GangPart> nodes{};  ///< empty under a placement without nodes
+};
+
+/// One pass of a policy over a stated cluster. Jobs are in the order of their submission.
+struct PassDecision {
+  std::string policy{};  ///< as it was given
+  SimTime now{};
+  std::vector<GivenGpus> started{};
+  std::vector<std::string> preempted{};  ///< also those that started again, on other GPUs
+  std::vector<GivenGpus> resized{};
+  std::vector<std::string> rejected{};
+  std::vector<std::string> still_running{};  ///< with the GPUs that they had
+  std::vector<std::string> still_waiting{};
+  std::optional<SimTime> next_event{};  ///< none: nothing is to happen any more
+};
+
+/// One of the two, as the file states leases or a cluster.
+using StatedDecision = std::variant<LeaseDecision, PassDecision>;
+
+/// Decides as the policy would in the situation that a file states. Leases are for `chronus`, with `nodes`,
+/// `gap` and `time_limit` if the search is to end before the best plan is proven. A cluster
+/// (`sched/simulation/stated_cluster.hpp`) is for any policy of `registry` that `begins_anywhere`. Errors:
+/// those of reading the file, a policy that decides no such situation, a parameter that the situation states,
+/// those of `Simulation::begin`.
+Result<StatedDecision> decide_stated(const std::string& file, std::string_view policy,
+                                     const PolicyRegistry& registry = PolicyRegistry::built_in());
 
 }  // namespace vtrain

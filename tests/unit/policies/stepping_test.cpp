@@ -3,15 +3,18 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "core/base/numbers.hpp"
 #include "core/base/rng.hpp"
 #include "policies/registry.hpp"
 #include "sched/simulation/simulation.hpp"
+#include "sched/simulation/stated_cluster.hpp"
 #include "tests/support/rounds.hpp"
 #include "tests/unit/policies/policy_specs.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
@@ -137,6 +140,40 @@ std::optional<Fact> random_fact(RandomStream& random, const Simulation& simulati
   if (!runs && random.below(2) == 0)
     changed.num_gpus = GpuCount(1 + static_cast<std::int32_t>(random.below(8)));
   return changed;
+}
+
+nlohmann::json seconds_json(std::int64_t nanoseconds) {
+  std::string text;
+  append_ns_as_seconds(text, nanoseconds);
+  return nlohmann::json::parse(text);
+}
+
+/// A state as `vtrain decide` reads it, under a placement that needs no numbers of GPUs. `live` are its jobs.
+std::string state_json(const SimulationState& state, const Workload& workload, const std::vector<JobId>& live,
+                       PlacementKind placement) {
+  nlohmann::json root{{"version", kStatedClusterVersion},
+                      {"cluster", kCluster},
+                      {"placement", info_of(placement).name},
+                      {"now_s", seconds_json(state.now.time_since_epoch().count())},
+                      {"jobs", nlohmann::json::array()}};
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    const Job& job = workload.jobs[live[i].value];
+    const LiveJob& of = state.jobs[i];
+    nlohmann::json& object = root["jobs"].emplace_back(
+        nlohmann::json{{"name", job.name},
+                       {"submit_s", seconds_json(job.submit.time_since_epoch().count())},
+                       {"num_gpus", job.num_gpus.value},
+                       {"duration_s", seconds_json(job.duration.count())},
+                       {"requested_s", seconds_json(job.requested_time.count())},
+                       {"attained_s", seconds_json(of.outcome.attained.count())}});
+    if (of.outcome.state != JobState::Running) continue;
+    object["state"] = "running";
+    object["started_s"] = seconds_json(of.resumed.time_since_epoch().count());
+    if (!info_of(placement).knows_nodes) continue;
+    for (const NodeShare& share : of.gang)
+      object["nodes"].push_back({{"node", share.node.value}, {"gpus", share.gpus.value}});
+  }
+  return root.dump();
 }
 
 }  // namespace
@@ -298,6 +335,46 @@ TEST_CASE("property: a simulation that begins in the middle of a replay ends lik
         REQUIRE(found.state == expected.state);
         REQUIRE(found.preemptions == expected.preemptions);
         REQUIRE(found.gpu_time == expected.gpu_time);
+      }
+    }
+  }
+}
+
+TEST_CASE("property: a simulation that begins with a state written down ends like the replay") {
+  for (const std::string spec : {"fifo", "srtf", "easy"}) {
+    for (std::uint64_t seed = 0; seed < rounds(16); ++seed) {
+      CAPTURE(spec);
+      CAPTURE(seed);
+      const PlacementKind placement =
+          spec == "easy" || seed % 2 == 0 ? PlacementKind::Count : PlacementKind::Yarn;
+      const SimulationOptions options = options_of(placement);
+      const Workload workload = workload_without_ties(seed);
+      const auto whole = simulate(workload, *ClusterSpec::parse(kCluster), **make_policy(spec), options);
+      REQUIRE(whole);
+
+      RandomStream random(seed, "written down");
+      const SimTime middle = workload.jobs[random.below(workload.jobs.size())].submit;
+      Stepped first(workload_without_ties(seed), spec, options);
+      first.run_until(middle);
+      std::vector<JobId> kept = first.simulation->live();
+      auto stated = parse_stated_cluster(state_json(first.simulation->state(), workload, kept, placement),
+                                         "state.json");
+      REQUIRE_MESSAGE(stated, stated.error().describe());
+      Workload& rest = stated->workload;
+      for (std::uint32_t i = 0; i < workload.jobs.size(); ++i) {
+        if (workload.jobs[i].submit <= middle) continue;
+        kept.emplace_back(i);
+        rest.jobs.push_back(workload.jobs[i]);
+        rest.jobs.back().name = rest.keep(workload.jobs[i].name);
+      }
+      Stepped second(std::move(rest), spec, options, stated->state);
+      const SimulationResult result = second.finish();
+      for (std::size_t i = 0; i < kept.size(); ++i) {
+        const JobOutcome& expected = whole->outcomes[kept[i].value];
+        CAPTURE(kept[i].value);
+        REQUIRE(result.outcomes[i].end == expected.end);
+        REQUIRE(result.outcomes[i].finished == expected.finished);
+        REQUIRE(result.outcomes[i].state == expected.state);
       }
     }
   }
