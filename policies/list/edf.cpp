@@ -11,8 +11,11 @@
 //    schedule of the admitted jobs to its end, without further arrivals. Jobs without a deadline are always
 //    admitted; as they come after all others, they delay none of these. Every admitted job meets its deadline
 //    where run times are known exactly, nothing fails, interruptions cost nothing and any free GPUs will do
-//    (`count` placement). A test costs O(n) walks of the list of the n admitted jobs with a deadline.
+//    (`count` placement). A test follows each of the n admitted jobs with a deadline to its end.
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "policies/base/policies.hpp"
@@ -28,19 +31,23 @@ GpuCount smallest_level(const SchedulingPass& pass, JobId job) {
 }
 
 /// The level on which a job is fastest on at most `num_gpus` GPUs, and of equally fast ones the smallest. A
-/// job gets no more than its `max_gpus`, if given, or the number it asks for, whichever is more. A rigid job
-/// has one level, the number it asks for. 0 if the job cannot run on `num_gpus`.
-GpuCount fastest_within(const SchedulingPass& pass, JobId id, GpuCount num_gpus) {
-  const Job& job = pass.job(id);
-  const SpeedByGpus* const curve = pass.curve(id);
-  if (curve == nullptr) return job.num_gpus <= num_gpus ? job.num_gpus : GpuCount(0);
+/// job gets no more than its `max_gpus`, if given, or the number it asks for, whichever is more. A rigid job,
+/// without a `curve`, has one level, the number it asks for, with speed 0. 0 GPUs if the job cannot run on
+/// `num_gpus`.
+SpeedByGpus::Level fastest_level(const Job& job, const SpeedByGpus* curve, GpuCount num_gpus) {
+  if (curve == nullptr) return {job.num_gpus <= num_gpus ? job.num_gpus : GpuCount(0), 0};
   const GpuCount most = job.max_gpus.value > 0 ? std::max(job.max_gpus, job.num_gpus) : num_gpus;
   SpeedByGpus::Level fastest;
   for (const SpeedByGpus::Level& level : curve->levels()) {
     if (level.num_gpus > std::min(num_gpus, most)) break;
     if (level.iterations_per_s > fastest.iterations_per_s) fastest = level;
   }
-  return fastest.num_gpus;
+  return fastest;
+}
+
+/// The number of GPUs of that level.
+GpuCount fastest_within(const SchedulingPass& pass, JobId id, GpuCount num_gpus) {
+  return fastest_level(pass.job(id), pass.curve(id), num_gpus).num_gpus;
 }
 
 /// Orders jobs by their deadlines; those without one come last.
@@ -82,6 +89,16 @@ class ElasticEdf : public ListPolicy {
   GpuCount gpus_with_spare(const SchedulingPass& pass, const ListedJob& job, GpuCount left) const override {
     return fastest_within(pass, job.job, left);
   }
+  GpuCount next_size(const SchedulingPass& pass, const ListedJob& job, GpuCount gpus) const override {
+    const SpeedByGpus* const curve = pass.curve(job.job);
+    if (curve == nullptr) return GpuCount(0);
+    const double speed = curve->iterations_per_s(gpus);
+    const auto levels = curve->levels();
+    const auto faster = std::ranges::find_if(levels, [&](const SpeedByGpus::Level& level) {
+      return level.num_gpus > gpus && level.iterations_per_s > speed;
+    });
+    return faster == levels.end() ? GpuCount(0) : faster->num_gpus;
+  }
 
   EdfGrowth growth_;
 };
@@ -94,110 +111,200 @@ constexpr SimDuration kMargin = std::chrono::milliseconds(1);
 constexpr SimDuration kSame = std::chrono::microseconds(1);
 constexpr SimDuration kNever = SimDuration::max();
 
+/// Follows the schedule of admitted jobs to its end, as if no other job came: each has, in its turn, the GPUs
+/// on which it is fastest of those that the jobs before it leave.
+///
+/// When a job ends only jobs behind it can get other GPUs, and these only up to the first to which as many
+/// GPUs are left as before. So an end costs O(running jobs + jobs that are looked at), and a schedule as many
+/// ends as it has jobs.
+class EdfSchedule {
+ public:
+  /// A job that may be followed, with what does not change in its life.
+  struct Entry {
+    Entry(const SchedulingPass& pass, JobId id)
+        : job(id),
+          deadline(pass.job(id).deadline),
+          is_elastic(pass.curve(id) != nullptr),
+          least(smallest_level(pass, id)),
+          most(fastest_level(pass.job(id), pass.curve(id), pass.total_gpus())) {}
+
+    JobId job;
+    SimTime deadline;
+    bool is_elastic;
+    GpuCount least;             ///< of its levels
+    SpeedByGpus::Level most{};  ///< on which it is where GPUs enough are left
+  };
+  /// A job of the schedule.
+  struct Planned {
+    SimDuration latest{0};  ///< end, from now, up to which it is in time
+    bool exact = true;      ///< whether no elastic job is among it and those before it
+    SimDuration end{0};     ///< from now; `kNever` if none comes
+
+    bool is_late() const { return end > latest; }
+  };
+
+  /// Follows these jobs, which are in the order of deadlines. If `watched` is the number of one, it may stop
+  /// as soon as that one is late.
+  void follow(const SchedulingPass& pass, std::span<const Entry> jobs, std::size_t watched = SIZE_MAX);
+  /// The jobs that were followed.
+  std::span<const Planned> jobs() const { return jobs_; }
+
+ private:
+  /// What a job does in the schedule at the time to which it has been followed.
+  struct Progress {
+    SpeedByGpus::Level level{};  ///< on which it runs since `since`; 0 GPUs: it waits
+    SimDuration since{0};
+    SimDuration left{0};       ///< time left of a rigid job at `since`
+    double iterations = 0;     ///< iterations left of an elastic one at `since`
+    GpuCount gpus_before{-1};  ///< that the jobs before it leave
+    bool is_listed = false;    ///< in `running_`
+    // Live jobs around it, or the number of jobs.
+    std::uint32_t previous = 0;
+    std::uint32_t next = 0;
+  };
+
+  void begin(const SchedulingPass& pass, std::span<const Entry> entries);
+  /// Hands out GPUs from a live job on, at least to those up to `last`.
+  void hand_out(const SchedulingPass& pass, std::span<const Entry> entries, std::uint32_t first,
+                GpuCount gpus, std::uint32_t last, SimDuration now);
+  void change_level(const Entry& entry, std::uint32_t number, const SpeedByGpus::Level& level,
+                    SimDuration now);
+
+  std::vector<Planned> jobs_;
+  std::vector<Progress> progress_;      ///< [jobs], and one that is before the first and behind the last
+  std::vector<std::uint32_t> running_;  ///< numbers of all that run, and some that do no longer
+};
+
+void EdfSchedule::begin(const SchedulingPass& pass, std::span<const Entry> entries) {
+  const auto num_jobs = static_cast<std::uint32_t>(entries.size());
+  jobs_.resize(num_jobs);
+  progress_.assign(num_jobs + std::size_t{1}, {});
+  running_.clear();
+  bool exact = true;
+  for (std::uint32_t i = 0; i <= num_jobs; ++i) {
+    Progress& progress = progress_[i];
+    progress.previous = i == 0 ? num_jobs : i - 1;
+    progress.next = i == num_jobs ? 0 : i + 1;
+    if (i == num_jobs) break;
+    const Entry& entry = entries[i];
+    exact &= !entry.is_elastic;
+    jobs_[i] = {entry.deadline - pass.now() - (exact ? SimDuration(0) : kMargin), exact, kNever};
+    if (entry.is_elastic)
+      progress.iterations = pass.remaining_iterations(entry.job);
+    else
+      progress.left = pass.remaining(entry.job);
+  }
+}
+
+void EdfSchedule::follow(const SchedulingPass& pass, std::span<const Entry> entries, std::size_t watched) {
+  begin(pass, entries);
+  std::size_t num_live = entries.size();
+  if (num_live == 0) return;
+  hand_out(pass, entries, 0, pass.usable_gpus(), 0, SimDuration(0));
+  while (true) {
+    SimDuration next = kNever;
+    bool all_have_most = true;
+    std::erase_if(running_, [&](std::uint32_t number) {
+      Progress& progress = progress_[number];
+      progress.is_listed = progress.level.num_gpus.value > 0;
+      if (!progress.is_listed) return true;
+      next = std::min(next, jobs_[number].end);
+      all_have_most = all_have_most && progress.level.num_gpus == entries[number].most.num_gpus;
+      return false;
+    });
+    // Nobody else can ever run on what is in service, or ends while the clock can tell; or all run to their
+    // ends as they do.
+    if (next == kNever || (all_have_most && running_.size() == num_live)) return;
+    if (watched < jobs_.size() && next > jobs_[watched].latest && jobs_[watched].is_late()) return;
+    std::uint32_t first = UINT32_MAX;
+    std::uint32_t last = 0;
+    for (const std::uint32_t number : running_) {
+      Progress& ended = progress_[number];
+      if (jobs_[number].end > next) continue;
+      ended.level = {};
+      progress_[ended.previous].next = ended.next;
+      progress_[ended.next].previous = ended.previous;
+      first = std::min(first, number);
+      last = std::max(last, number);
+      --num_live;
+    }
+    if (num_live == 0) return;
+    const Progress& ended = progress_[first];
+    hand_out(pass, entries, progress_[ended.previous].next, ended.gpus_before, last, next);
+  }
+}
+
+void EdfSchedule::hand_out(const SchedulingPass& pass, std::span<const Entry> entries, std::uint32_t first,
+                           GpuCount gpus, std::uint32_t last, SimDuration now) {
+  for (std::uint32_t number = first; number < entries.size(); number = progress_[number].next) {
+    const Entry& entry = entries[number];
+    Progress& progress = progress_[number];
+    if (number > last && progress.gpus_before == gpus) return;
+    progress.gpus_before = gpus;
+    SpeedByGpus::Level level = entry.most;
+    if (gpus < entry.least)
+      level = {};
+    else if (gpus < entry.most.num_gpus)
+      level = fastest_level(pass.job(entry.job), pass.curve(entry.job), gpus);
+    if (level.num_gpus != progress.level.num_gpus) change_level(entry, number, level, now);
+    gpus -= level.num_gpus;
+  }
+}
+
+void EdfSchedule::change_level(const Entry& entry, std::uint32_t number, const SpeedByGpus::Level& level,
+                               SimDuration now) {
+  Progress& progress = progress_[number];
+  if (progress.level.num_gpus.value > 0) {
+    if (entry.is_elastic)
+      progress.iterations -= progress.level.iterations_per_s * to_seconds(now - progress.since);
+    else
+      progress.left -= now - progress.since;
+  }
+  progress.level = level;
+  progress.since = now;
+  jobs_[number].end = kNever;
+  if (level.num_gpus.value == 0) return;
+  const SimDuration time =
+      entry.is_elastic ? time_for_iterations(progress.iterations, level.iterations_per_s) : progress.left;
+  jobs_[number].end = saturating_sum(now, time);
+  if (!progress.is_listed) running_.push_back(number);
+  progress.is_listed = true;
+}
+
 class EdfAdmission final : public ElasticEdf {
  public:
   EdfAdmission() : ElasticEdf(EdfGrowth::Greedy) {}
 
  private:
-  /// An admitted job in the schedule that is followed.
-  struct Planned {
-    JobId job;
-    SimDuration left{0};    ///< time left of a rigid job
-    double iterations = 0;  ///< iterations left of an elastic one
-    SimDuration end{0};     ///< from now
-    bool exact = true;      ///< whether no elastic job is among it and those before it
-  };
-
   bool admits(const SchedulingPass& pass, JobId job) override;
-  /// Follows the schedule of these jobs, which are in the order of deadlines, and sets their ends.
-  static void follow(const SchedulingPass& pass, std::vector<Planned>& jobs);
-  static Planned planned(const SchedulingPass& pass, JobId job);
 
-  std::vector<JobId> admitted_;  ///< live ones with a deadline, in the order of deadlines
+  std::vector<EdfSchedule::Entry> admitted_;  ///< live ones with a deadline, in the order of deadlines
+  EdfSchedule with_;                          ///< the last one with the job that asked
+  EdfSchedule without_;
 };
 
-EdfAdmission::Planned EdfAdmission::planned(const SchedulingPass& pass, JobId job) {
-  if (pass.curve(job) != nullptr) return {.job = job, .iterations = pass.remaining_iterations(job)};
-  return {.job = job, .left = pass.remaining(job)};
-}
-
-void EdfAdmission::follow(const SchedulingPass& pass, std::vector<Planned>& jobs) {
-  struct Run {
-    Planned* planned;
-    double speed;  ///< 0 for a rigid job
-  };
-  std::vector<Planned*> live;
-  bool exact = true;
-  for (Planned& planned : jobs) {
-    planned.end = kNever;
-    exact &= pass.curve(planned.job) == nullptr;
-    planned.exact = exact;
-    live.push_back(&planned);
-  }
-  std::vector<Run> running;
-  SimDuration now(0);
-  while (!live.empty()) {
-    running.clear();
-    GpuCount left = pass.usable_gpus();
-    SimDuration next = kNever;
-    for (Planned* const planned : live) {
-      if (left.value == 0) break;
-      const GpuCount gpus = fastest_within(pass, planned->job, left);
-      if (gpus.value == 0) continue;
-      left -= gpus;
-      const SpeedByGpus* const curve = pass.curve(planned->job);
-      const double speed = curve == nullptr ? 0 : curve->iterations_per_s(gpus);
-      running.push_back({planned, speed});
-      planned->end = saturating_sum(
-          now, curve == nullptr ? planned->left : time_for_iterations(planned->iterations, speed));
-      next = std::min(next, planned->end);
-    }
-    // Nobody else can ever run on what is in service, or ends while the clock can tell.
-    if (next == kNever) return;
-    // Rigid jobs that all run do so to their ends.
-    if (exact && running.size() == live.size()) return;
-    for (const Run& run : running) {
-      if (run.planned->end <= next) {
-        std::erase(live, run.planned);
-        continue;
-      }
-      run.planned->end = kNever;
-      if (run.speed > 0) {
-        run.planned->iterations -= run.speed * to_seconds(next - now);
-      } else {
-        run.planned->left -= next - now;
-      }
-    }
-    now = next;
-  }
-}
-
 bool EdfAdmission::admits(const SchedulingPass& pass, JobId id) {
-  std::erase_if(admitted_, [&](JobId job) { return !pass.is_live(job); });
+  std::erase_if(admitted_, [&](const EdfSchedule::Entry& entry) { return !pass.is_live(entry.job); });
+  const EdfSchedule::Entry asks(pass, id);
   if (!pass.job(id).has_deadline()) return true;
-  const auto deadline = [&](JobId job) { return pass.job(job).deadline; };
-  const auto place = std::ranges::upper_bound(admitted_, deadline(id), {}, deadline);
+  const auto place = std::ranges::upper_bound(admitted_, asks.deadline, {}, &EdfSchedule::Entry::deadline);
   const auto index = place - admitted_.begin();
-  std::vector<Planned> without;
-  for (const JobId job : admitted_)
-    without.push_back(planned(pass, job));
-  std::vector<Planned> with = without;
-  with.insert(with.begin() + index, planned(pass, id));
-  follow(pass, with);
-  const auto is_late = [&](const Planned& job) {
-    return job.end > deadline(job.job) - pass.now() - (job.exact ? SimDuration(0) : kMargin);
-  };
-  if (is_late(with[static_cast<std::size_t>(index)])) return false;
-  if (std::ranges::any_of(with, is_late)) {
-    follow(pass, without);
-    // Who is late anyway does not count, unless he would be later.
-    with.erase(with.begin() + index);
-    for (std::size_t i = 0; i < with.size(); ++i) {
-      const SimDuration same = with[i].exact && without[i].exact ? SimDuration(0) : kSame;
-      if (is_late(with[i]) && with[i].end > saturating_sum(without[i].end, same)) return false;
-    }
+  admitted_.insert(place, asks);
+  with_.follow(pass, admitted_, static_cast<std::size_t>(index));
+  const std::span<const EdfSchedule::Planned> with = with_.jobs();
+  const bool is_late = with[static_cast<std::size_t>(index)].is_late();
+  if (!is_late && std::ranges::none_of(with, &EdfSchedule::Planned::is_late)) return true;
+  admitted_.erase(admitted_.begin() + index);
+  if (is_late) return false;
+  // Who is late anyway does not count, unless he would be later.
+  without_.follow(pass, admitted_);
+  const std::span<const EdfSchedule::Planned> without = without_.jobs();
+  for (std::size_t i = 0; i < without.size(); ++i) {
+    const EdfSchedule::Planned& job = with[i < static_cast<std::size_t>(index) ? i : i + 1];
+    const SimDuration same = job.exact && without[i].exact ? SimDuration(0) : kSame;
+    if (job.is_late() && job.end > saturating_sum(without[i].end, same)) return false;
   }
-  admitted_.insert(place, id);
+  admitted_.insert(admitted_.begin() + index, asks);
   return true;
 }
 

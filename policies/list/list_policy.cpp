@@ -1,6 +1,8 @@
 #include "policies/list/list_policy.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 
 namespace vtrain {
 namespace {
@@ -50,8 +52,15 @@ void ListPolicy::schedule(SchedulingPass& pass) {
 }
 
 ListedJob ListPolicy::make_listed(const SchedulingPass& pass, JobId job) {
-  return {key_of_arrival(pass, job), last_stamp(), job, least_gpus(pass, job),
-          GpuPool::kind_of(pass, pass.job(job).gpu_type)};
+  const ListedJob listed{key_of_arrival(pass, job), last_stamp(), job, least_gpus(pass, job),
+                         GpuPool::kind_of(pass, pass.job(job).gpu_type)};
+  if (resizes()) {
+    if (sizes_.size() <= job.value) sizes_.resize(job.value + std::size_t{1});
+    const GpuCount enough = gpus_within(pass, listed, pass.total_gpus());
+    const GpuCount next = next_size(pass, listed, enough);
+    sizes_[job.value] = {enough, next.value > 0 ? next : GpuCount(INT32_MAX)};
+  }
+  return listed;
 }
 
 bool ListPolicy::all_arrivals_fit(const SchedulingPass& pass) {
@@ -156,14 +165,43 @@ void ListPolicy::select_jobs(const SchedulingPass& pass) {
 }
 
 void ListPolicy::share_spare_gpus(const SchedulingPass& pass) {
-  for (Change& change : changes_) {
-    const GpuCount left = pool_.max_gang(change.job.kind);
-    if (left.value == 0) continue;
-    const GpuCount num_gpus = gpus_with_spare(pass, change.job, change.num_gpus + left);
-    if (num_gpus <= change.num_gpus) continue;
-    pool_.take(change.job.kind, num_gpus - change.num_gpus);
-    change.num_gpus = num_gpus;
+  // Selected are the jobs that change, and the running ones that neither change nor are preempted.
+  grown_.clear();
+  const bool some_stay = !pass.staying().empty();
+  auto change = changes_.begin();
+  auto preempted = preempted_.begin();
+  const auto some_left = [&] { return pool_.has_types() || pool_.max_gang(0).value > 0; };
+  for (auto job = running_.begin(); job != running_.end() && some_left(); ++job) {
+    for (; change != changes_.end() && change->job < *job; ++change)
+      change->num_gpus = grow(pass, change->job, change->num_gpus);
+    const bool is_preempted = preempted != preempted_.end() && preempted->job == job->job;
+    if (is_preempted) ++preempted;
+    if (change != changes_.end() && change->job.job == job->job) {
+      change->num_gpus = grow(pass, change->job, change->num_gpus);
+      ++change;
+    } else if (!is_preempted && !(some_stay && is_on_drained_node(pass, job->job))) {
+      const GpuCount held = pass.held_gpus(job->job);
+      const GpuCount num_gpus = grow(pass, *job, held);
+      if (num_gpus > held) grown_.push_back({*job, true, num_gpus});
+    }
   }
+  for (; change != changes_.end() && some_left(); ++change)
+    change->num_gpus = grow(pass, change->job, change->num_gpus);
+  if (grown_.empty()) return;
+  const auto middle = changes_.insert(changes_.end(), grown_.begin(), grown_.end());
+  std::inplace_merge(changes_.begin(), middle, changes_.end(),
+                     [](const Change& a, const Change& b) { return a.job < b.job; });
+}
+
+GpuCount ListPolicy::grow(const SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus) {
+  const GpuCount left = pool_.max_gang(job.kind);
+  const ElasticSizes& sizes = sizes_[job.job.value];
+  const GpuCount most = num_gpus + left;
+  if (left.value == 0 || (num_gpus == sizes.enough && most < sizes.next)) return num_gpus;
+  const GpuCount grown = gpus_with_spare(pass, job, most);
+  if (grown <= num_gpus) return num_gpus;
+  pool_.take(job.kind, grown - num_gpus);
+  return grown;
 }
 
 void ListPolicy::select_running(const SchedulingPass& pass, std::span<const ListedJob> jobs) {
@@ -174,16 +212,15 @@ void ListPolicy::select_running(const SchedulingPass& pass, std::span<const List
       held += job.num_gpus;
     if (pool_.try_keep_count(held)) return;
   }
+  const bool is_simple = resizes() && !some_stay && !pool_.has_types();
   for (const ListedJob& job : jobs) {
-    if (some_stay && is_on_drained_node(pass, job.job)) continue;
     const GpuCount held = pass.held_gpus(job.job);
+    if (is_simple && held == sizes_[job.job.value].enough && pool_.try_keep_count(held)) continue;
+    if (some_stay && is_on_drained_node(pass, job.job)) continue;
     const GpuCount most = pool_.max_gang(job.kind);
     const bool fits = job.num_gpus <= most;
     const GpuCount num_gpus = fits ? gpus_within(pass, job, most) : GpuCount(0);
-    if (num_gpus == held && pool_.try_keep(job.job, held)) {
-      if (resizes()) changes_.push_back({job, true, held});
-      continue;
-    }
+    if (num_gpus == held && pool_.try_keep(job.job, held)) continue;
     pool_.mark_free(job.job);
     if (!fits) {
       preempted_.push_back(job);
@@ -194,7 +231,7 @@ void ListPolicy::select_running(const SchedulingPass& pass, std::span<const List
     // One that should go to GPUs of another type starts there, if that is where placement would put it.
     const bool moves = !resized && pool_.splits_gangs();
     if (moves) preempted_.push_back(job);
-    if (resizes() || resized || moves) changes_.push_back({job, !moves, num_gpus});
+    if (resized || moves) changes_.push_back({job, !moves, num_gpus});
   }
 }
 

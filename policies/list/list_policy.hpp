@@ -61,7 +61,8 @@ class ListPolicy : public Policy {
   /// True if jobs that run may get other numbers of GPUs.
   virtual bool resizes() const { return false; }
   /// Number of GPUs that a job gets of those that the jobs before it leave, which are at least its least
-  /// number. The number it asks for unless the policy resizes.
+  /// number. The number it asks for unless the policy resizes. It is the same wherever as many are left as it
+  /// would get of all GPUs of the cluster.
   virtual GpuCount gpus_within(const SchedulingPass&, const ListedJob& job, GpuCount) const {
     return job.num_gpus;
   }
@@ -69,6 +70,11 @@ class ListPolicy : public Policy {
   /// list are asked first.
   virtual GpuCount gpus_with_spare(const SchedulingPass& pass, const ListedJob& job, GpuCount left) const {
     return gpus_within(pass, job, left);
+  }
+  /// The least number above `gpus` that `gpus_with_spare` may give to a job that `gpus_within` gave `gpus`,
+  /// where the latter had enough left; 0: none. Only where the policy resizes.
+  virtual GpuCount next_size(const SchedulingPass&, const ListedJob&, GpuCount /*gpus*/) const {
+    return GpuCount(0);
   }
   /// Sees the running jobs after the pass, in list order, and which of them it started; may change their
   /// stamps without changing that order, and may ask for a timer.
@@ -83,11 +89,16 @@ class ListPolicy : public Policy {
   std::int64_t last_stamps(std::int64_t count) { return (last_stamp_ += count) - count + 1; }
 
  private:
-  /// A start or resize that a pass decided on; where jobs are resized also that one keeps its number.
+  /// A start or resize that a pass decided on.
   struct Change {
     ListedJob job;
     bool runs = false;  ///< whether it is a resize
     GpuCount num_gpus{0};
+  };
+  /// Sizes of a job that is resized.
+  struct ElasticSizes {
+    GpuCount enough{0};  ///< `gpus_within` where enough are left
+    GpuCount next{0};    ///< `next_size` of that; a number larger than any where there is none
   };
   /// A gang for which placement has no room, and will have none as long as GPUs are only taken.
   struct Refusal {
@@ -119,6 +130,8 @@ class ListPolicy : public Policy {
   void select_running(const SchedulingPass& pass, std::span<const ListedJob> jobs);
   /// Lets the selected jobs grow by what they leave.
   void share_spare_gpus(const SchedulingPass& pass);
+  /// The number that a selected job grows to, which may be the one that it was given; takes the difference.
+  GpuCount grow(const SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus);
   /// Carries out preemptions and shrinking.
   void preempt_and_shrink(SchedulingPass& pass);
   /// Carries out starts and growing.
@@ -141,7 +154,9 @@ class ListPolicy : public Policy {
   std::vector<ListedJob> unordered_;  ///< other running jobs, to be sorted in behind equal keys
   bool some_ended_ = false;           ///< whether jobs in these two have ended
   std::optional<OrderedJobs> waiting_;
+  std::vector<ElasticSizes> sizes_;   ///< by `JobId`: of listed jobs, where the policy resizes
   std::vector<Change> changes_;       ///< decided by this pass, in list order
+  std::vector<Change> grown_;         ///< used while spare GPUs are shared
   std::vector<ListedJob> preempted_;  ///< by the walk of this pass, in list order
   std::vector<ListedJob> shrunk_;     ///< by this pass, in list order
   std::vector<ListedJob> started_;    ///< by this pass, in list order
