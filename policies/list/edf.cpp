@@ -114,8 +114,8 @@ constexpr SimDuration kNever = SimDuration::max();
 /// Follows the schedule of admitted jobs to its end, as if no other job came: each has, in its turn, the GPUs
 /// on which it is fastest of those that the jobs before it leave.
 ///
-/// When a job ends only jobs behind it can get other GPUs, and these only up to the first to which as many
-/// GPUs are left as before. So an end costs O(running jobs + jobs that are looked at), and a schedule as many
+/// The end of a job changes the GPUs of jobs behind it alone, up to the first to which as many GPUs are left
+/// as before. So an end costs O(running jobs + jobs that are looked at), and a schedule as many
 /// ends as it has jobs.
 class EdfSchedule {
  public:
@@ -131,7 +131,7 @@ class EdfSchedule {
     JobId job;
     SimTime deadline;
     bool is_elastic;
-    GpuCount least;             ///< of its levels
+    GpuCount least;             ///< its smallest level
     SpeedByGpus::Level most{};  ///< on which it is where GPUs enough are left
   };
   /// A job of the schedule.
@@ -150,14 +150,14 @@ class EdfSchedule {
   std::span<const Planned> jobs() const { return jobs_; }
 
  private:
-  /// What a job does in the schedule at the time to which it has been followed.
+  /// State of a job in the schedule at the time to which it has been followed.
   struct Progress {
     SpeedByGpus::Level level{};  ///< on which it runs since `since`; 0 GPUs: it waits
     SimDuration since{0};
     SimDuration left{0};       ///< time left of a rigid job at `since`
     double iterations = 0;     ///< iterations left of an elastic one at `since`
     GpuCount gpus_before{-1};  ///< that the jobs before it leave
-    bool is_listed = false;    ///< in `running_`
+    bool is_listed = false;    ///< whether `running_` has it
     // Live jobs around it, or the number of jobs.
     std::uint32_t previous = 0;
     std::uint32_t next = 0;

@@ -81,7 +81,7 @@ class StateReader {
     fields.complain(key, expected_found(range, value.dump()));
     return {};
   }
-  /// The same with a value for an absent key.
+  /// Such seconds, or a value for an absent key.
   SimDuration seconds_or(JsonFields& fields, const json& object, std::string_view key, SimDuration absent) {
     return fields.has(key) ? seconds(fields, object, key) : absent;
   }

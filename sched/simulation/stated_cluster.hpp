@@ -37,7 +37,7 @@ struct StatedCluster {
 /// jobs that hold more GPUs than there are in all, of a type or of a node; a placement that must know which
 /// GPUs of a node a job holds.
 Result<StatedCluster> parse_stated_cluster(const JsonDocument& document);
-/// The same of a text that stands in `file`.
+/// Reads a state from a text; `file` is used in errors.
 Result<StatedCluster> parse_stated_cluster(std::string text, std::string file);
 
 }  // namespace vtrain

@@ -31,7 +31,7 @@ class JsonDocument;
 /// Each deadline becomes an option, in the order of jobs, then deadlines. `name`, `note` and `expected` are
 /// not looked at. At most `kMostDecisionVariables` options and leases of options.
 Result<LeaseProgram> parse_lease_instance(const JsonDocument& document);
-/// The same of a text that stands in `file`.
+/// Reads a situation from a text; `file` is used in errors.
 Result<LeaseProgram> parse_lease_instance(std::string text, std::string file);
 
 inline constexpr std::int64_t kMostDecisionVariables = 1'000'000;
@@ -48,7 +48,7 @@ struct LeaseDecision {
 struct GivenGpus {
   std::string name{};
   GpuCount gpus{0};
-  std::string gpu_type{};         ///< of all of them; empty if they have several, or none is known
+  std::string gpu_type{};         ///< type of all of them; empty if there are several, or none is known
   std::vector<GangPart> nodes{};  ///< empty under a placement without nodes
 };
 
