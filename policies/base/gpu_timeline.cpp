@@ -1,6 +1,7 @@
 #include "policies/base/gpu_timeline.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace vtrain {
 
@@ -9,8 +10,15 @@ std::vector<GpuTimeline::Step>::iterator GpuTimeline::lower_bound(Time time) {
 }
 
 std::size_t GpuTimeline::index_from(Time time) const {
-  const auto first = std::ranges::lower_bound(steps_, time, {}, &Step::time);
-  return static_cast<std::size_t>(first - steps_.begin());
+  // A binary search without branches, which nothing could predict.
+  const Step* first = steps_.data();
+  std::size_t size = steps_.size();
+  while (size > 0) {
+    const std::size_t half = (size + 1) / 2;
+    first += half * static_cast<std::size_t>(first[half - 1].time < time);
+    size -= half;
+  }
+  return static_cast<std::size_t>(first - steps_.data());
 }
 
 bool GpuTimeline::has(Time time) const {
@@ -45,6 +53,19 @@ void GpuTimeline::split(Time time) {
 void GpuTimeline::add(Time from, Time to, std::int64_t gpus) {
   for (auto step = lower_bound(from); step != steps_.end() && step->time < to; ++step)
     step->gpus += gpus;
+}
+
+void GpuTimeline::add_to_steps(std::size_t first, std::size_t last, std::int64_t gpus) {
+  for (std::size_t i = first; i < last; ++i)
+    steps_[i].gpus += gpus;
+}
+
+void GpuTimeline::insert_step(std::size_t index, const Step& step) {
+  steps_.insert(steps_.begin() + static_cast<std::ptrdiff_t>(index), step);
+}
+
+void GpuTimeline::erase_step(std::size_t index) {
+  steps_.erase(steps_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
 void GpuTimeline::merge() {
@@ -85,6 +106,35 @@ void GpuTimeline::assign_sum(const GpuTimeline& base, const GpuTimeline& part, T
   if (step != last && step->time == part_until) gpus = (step++)->gpus;
   append(part_until, gpus);
   steps_.insert(steps_.end(), step, last);
+}
+
+std::int64_t GpuTimeline::add_part(const GpuTimeline& part, Time part_until, std::int64_t times) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (auto own = part.steps_.begin(); own != part.steps_.end() && own->time < part_until; ++own) {
+    const bool is_last = std::next(own) == part.steps_.end();
+    const Time next = is_last ? part_until : std::min(std::next(own)->time, part_until);
+    if (own->gpus == 0) continue;
+    const std::size_t first = split_at(own->time);
+    const std::size_t last = split_at(next);
+    for (std::size_t i = first; i < last; ++i) {
+      steps_[i].gpus += times * own->gpus;
+      least = std::min(least, steps_[i].gpus);
+    }
+    merge_at(last);
+    merge_at(first);
+  }
+  return least;
+}
+
+std::size_t GpuTimeline::split_at(Time time) {
+  const std::size_t index = index_from(time);
+  if (index == steps_.size() || steps_[index].time != time)
+    insert_step(index, {time, steps_[index - 1].gpus});
+  return index;
+}
+
+void GpuTimeline::merge_at(std::size_t index) {
+  if (index > 0 && steps_[index].gpus == steps_[index - 1].gpus) erase_step(index);
 }
 
 }  // namespace vtrain

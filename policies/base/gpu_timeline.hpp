@@ -42,12 +42,18 @@ class GpuTimeline {
   void split(Time time);
   /// Adds `gpus` (which may be negative) to every step that begins in [from, to).
   void add(Time from, Time to, std::int64_t gpus);
+  /// Adds `gpus` to the steps with indexes in [first, last).
+  void add_to_steps(std::size_t first, std::size_t last, std::int64_t gpus);
+  /// Begins a step before the one with this index.
+  void insert_step(std::size_t index, const Step& step);
+  void erase_step(std::size_t index);
   /// Drops steps that change nothing.
   void merge();
   /// Drops what lies before `start`, which is not before the first step.
   void begin_at(Time start);
   /// Becomes one number from `start` on. Keeps its memory.
   void assign(Time start, std::int64_t gpus) { steps_.assign(1, {start, gpus}); }
+  void clear() { steps_.clear(); }
   /// Goes on with this number from `time` on, which is not before the last step; begins no step that changes
   /// nothing.
   void append(Time time, std::int64_t gpus);
@@ -55,8 +61,17 @@ class GpuTimeline {
   /// time and have no steps that change nothing; neither has the sum.
   void assign_sum(const GpuTimeline& base, const GpuTimeline& part, Time part_until, std::int64_t times);
 
+  /// Adds `times` x `part`, where `part` counts until `part_until` only; neither begins before this timeline.
+  /// Returns the fewest GPUs where that changes something. No steps that change nothing: before as after.
+  /// O(log steps) and what it changes.
+  std::int64_t add_part(const GpuTimeline& part, Time part_until, std::int64_t times);
+
  private:
   std::vector<Step>::iterator lower_bound(Time time);
+  /// Index of the step at `time`, which begins if it is not there.
+  std::size_t split_at(Time time);
+  /// Drops a step if it changes nothing.
+  void merge_at(std::size_t index);
 
   std::vector<Step> steps_;  ///< ordered by time
 };

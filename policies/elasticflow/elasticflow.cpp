@@ -25,7 +25,7 @@ void ElasticFlow::decide(SchedulingPass& pass, WholeSeconds now, std::vector<std
   admit(pass, arrived);
   for (PlannedJob& planned : planned())
     planned.adopt_plan(now);
-  const auto order = scaling_.run(context_, options_.greedy, planned(), free_before_[live_.size()]);
+  const auto order = scaling_.run(context_, options_.greedy, planned(), free_);
   num_last_ = live_.size();
 
   next_change_.reset();
@@ -67,14 +67,35 @@ void ElasticFlow::charge_overhead(const SchedulingPass& pass) {
   }
 }
 
-std::size_t ElasticFlow::plan(std::span<PlannedJob> jobs, std::span<GpuTimeline> free, bool stop_when_late) {
+std::size_t ElasticFlow::plan(std::span<PlannedJob> jobs, GpuTimeline& free, bool stop_when_late) {
+  const auto least_of = [&] { return std::min(free.steps().front().gpus, free.least_after_first()); };
+  std::int64_t least = least_of();
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const FreeView view(free[i], free[i].least_after_first(), nullptr);
-    fill_.plan(*jobs[i].job, view, std::nullopt, jobs[i].plan);
-    fill_.leave(free[i + 1]);
-    if (stop_when_late && jobs[i].is_late() && !jobs[i].is_lost) return i;
+    PlannedJob& planned = jobs[i];
+    const FreeView view(free, least, nullptr);
+    fill_.plan(*planned.job, view, std::nullopt, planned.plan);
+    planned.booked_until = fill_.booked_until();
+    if (fill_.leaves_the_rest()) {
+      planned.free_before.clear();
+      least = std::min(least, free.add_part(planned.plan.gpus, planned.booked_until, -1));
+    } else {
+      fill_.leave(planned.free_before);
+      std::swap(planned.free_before, free);
+      least = least_of();
+    }
+    if (stop_when_late && planned.is_late() && !planned.is_lost) return i;
   }
   return jobs.size();
+}
+
+void ElasticFlow::give_back(std::span<const PlannedJob> jobs, GpuTimeline& free) {
+  for (std::size_t i = jobs.size(); i-- > 0;) {
+    if (jobs[i].free_before.empty()) {
+      free.add_part(jobs[i].plan.gpus, jobs[i].booked_until, 1);
+    } else {
+      free = jobs[i].free_before;
+    }
+  }
 }
 
 void ElasticFlow::plan_live() {
@@ -83,18 +104,17 @@ void ElasticFlow::plan_live() {
   std::ranges::sort(last, {}, &PlannedJob::id);
   std::ranges::stable_sort(live_, {}, [this](std::uint32_t id) { return live_job(id).deadline; });
   grow_to(jobs_, live_.size());
-  grow_to(free_before_, live_.size() + 1);
   for (std::size_t i = 0; i < live_.size(); ++i) {
     jobs_[i].id = live_[i];
     jobs_[i].job = &live_job(live_[i]);
     jobs_[i].is_lost = false;
   }
-  free_before_[0].assign(context_.now, context_.cluster_gpus);
+  free_.assign(context_.now, context_.cluster_gpus);
   num_kept_ = 0;
   const bool may_keep = context_.keeps_plans && std::ranges::none_of(live_, [this](std::uint32_t id) {
                           return live_job(id).disrupted;
                         });
-  std::size_t late = plan(planned(), free_before_, may_keep);
+  std::size_t late = plan(planned(), free_, may_keep);
   if (may_keep) {
     while (late < live_.size())
       late = keep_plan(late);
@@ -108,6 +128,7 @@ std::size_t ElasticFlow::keep_plan(std::size_t late) {
   context_.past_slot = (context_.now - slots_from_) % context_.slot;
   fill_.set_context(context_);
   const std::span<PlannedJob> all = planned();
+  give_back(all.subspan(num_kept_, late + 1 - num_kept_), free_);
   const auto move_up = [&](auto first) {
     const auto from = first + static_cast<std::ptrdiff_t>(late);
     std::rotate(first + static_cast<std::ptrdiff_t>(num_kept_), from, from + 1);
@@ -118,9 +139,11 @@ std::size_t ElasticFlow::keep_plan(std::size_t late) {
   const auto last = std::span(last_jobs_).first(num_last_);
   kept.plan = std::ranges::lower_bound(last, kept.id, {}, &PlannedJob::id)->plan;
   kept.plan.gpus.begin_at(context_.now);
-  free_before_[num_kept_ + 1].assign_sum(free_before_[num_kept_], kept.plan.gpus, kept.plan.end, -1);
+  kept.booked_until = kept.plan.end;
+  kept.free_before.clear();
+  free_.add_part(kept.plan.gpus, kept.plan.end, -1);
   ++num_kept_;
-  return num_kept_ + plan(all.subspan(num_kept_), std::span(free_before_).subspan(num_kept_), true);
+  return num_kept_ + plan(all.subspan(num_kept_), free_, true);
 }
 
 bool ElasticFlow::try_admit(std::span<const std::uint32_t> arrived, bool always) {
@@ -137,7 +160,6 @@ bool ElasticFlow::try_admit(std::span<const std::uint32_t> arrived, bool always)
 
   const std::size_t num_trial = old.size() - first + newcomers.size();
   grow_to(trial_jobs_, num_trial);
-  grow_to(trial_free_, num_trial + 1);
   std::size_t next_old = first;
   auto newcomer = newcomers.begin();
   for (std::size_t i = 0; i < num_trial; ++i) {
@@ -147,17 +169,17 @@ bool ElasticFlow::try_admit(std::span<const std::uint32_t> arrived, bool always)
     trial_jobs_[i].id = take_old ? old[next_old++].id : *newcomer++;
     trial_jobs_[i].job = &live_job(trial_jobs_[i].id);
   }
-  trial_free_[0] = free_before_[first];
+  trial_free_ = free_;
+  give_back(old.subspan(first), trial_free_);
   if (plan(std::span(trial_jobs_).first(num_trial), trial_free_, !always) < num_trial) return false;
 
   live_.resize(first + num_trial);
   grow_to(jobs_, live_.size());
-  grow_to(free_before_, live_.size() + 1);
   for (std::size_t i = 0; i < num_trial; ++i) {
     std::swap(jobs_[first + i], trial_jobs_[i]);
-    std::swap(free_before_[first + i + 1], trial_free_[i + 1]);
     live_[first + i] = jobs_[first + i].id;
   }
+  std::swap(free_, trial_free_);
   return true;
 }
 

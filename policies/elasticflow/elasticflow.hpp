@@ -73,9 +73,11 @@ class ElasticFlow final : public SlottedPolicy {
   /// Plans the arrived jobs in their places among the others, and all that come behind the first of them.
   /// False, with nothing changed, if somebody is late then; `always` admits them nevertheless.
   bool try_admit(std::span<const std::uint32_t> arrived, bool always);
-  /// Plans jobs[0] on free[0], jobs[1] on free[1] and so on; each leaves the next one's.
+  /// Plans jobs one after the other on what is free and takes what they hold from it.
   /// Returns the place of the job at which it stopped, or their number.
-  std::size_t plan(std::span<PlannedJob> jobs, std::span<GpuTimeline> free, bool stop_when_late);
+  std::size_t plan(std::span<PlannedJob> jobs, GpuTimeline& free, bool stop_when_late);
+  /// Gives back what jobs hold that were planned last.
+  static void give_back(std::span<const PlannedJob> jobs, GpuTimeline& free);
   std::span<PlannedJob> planned() { return std::span(jobs_).first(live_.size()); }
   /// Charges every running job for the decision: its end moves, and so much of the time to come is lost.
   void charge_overhead(const SchedulingPass& pass);
@@ -85,14 +87,14 @@ class ElasticFlow final : public SlottedPolicy {
   ShareFill fill_;
   MarginalScaling scaling_;
   // What the plans of one decision are made of; kept for its memory.
-  std::vector<PlannedJob> jobs_;          ///< the live ones, in the order of planning
-  std::vector<GpuTimeline> free_before_;  ///< what the jobs before each leave, and last what all leave
-  std::size_t num_kept_ = 0;              ///< jobs that keep their plans, which come first
-  std::vector<PlannedJob> last_jobs_;     ///< the plans of the last decision, by id
-  std::size_t num_last_ = 0;              ///<   and how many these are
+  std::vector<PlannedJob> jobs_;       ///< the live ones, in the order of planning
+  GpuTimeline free_;                   ///< what they leave
+  std::size_t num_kept_ = 0;           ///< jobs that keep their plans, which come first
+  std::vector<PlannedJob> last_jobs_;  ///< the plans of the last decision, by id
+  std::size_t num_last_ = 0;           ///<   and how many these are
   WholeSeconds slots_from_ = 0;  ///< the last decision in which no job kept its plan: slots count from it
   std::vector<PlannedJob> trial_jobs_;  ///< the same with somebody who wants to be admitted
-  std::vector<GpuTimeline> trial_free_;
+  GpuTimeline trial_free_;
   std::optional<NodeSets> node_sets_;  ///< under `DecisionOverhead::Table`
   std::int64_t num_decisions_ = 0;
   std::optional<WholeSeconds> next_change_;

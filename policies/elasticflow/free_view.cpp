@@ -30,8 +30,9 @@ void FreeView::write(GpuTimeline& sum) const {
   }
 }
 
-GpuTimeline::Time FreeView::last_step_until(GpuTimeline::Time time) const {
+GpuTimeline::Time FreeView::last_step_until(GpuTimeline::Time time, std::size_t& place) const {
   std::size_t index = timeline_->index_from(time + 1) - 1;
+  place = index;
   for (;;) {
     // The last time not after `time` at which either changes.
     GpuTimeline::Time last = free_[index].time;
@@ -60,9 +61,11 @@ GpuTimeline::Time FreeView::last_step_until(GpuTimeline::Time time) const {
   }
 }
 
-GpuTimeline::Time FreeView::step_from(GpuTimeline::Time time) const {
+GpuTimeline::Time FreeView::step_from(GpuTimeline::Time time, std::size_t& place) const {
   time = std::max(time, free_[0].time + 1);
-  for (std::size_t index = timeline_->index_from(time);;) {
+  const bool is_early = free_.size() > 1 && time <= free_[1].time;
+  place = is_early ? 1 : timeline_->index_from(time);
+  for (std::size_t index = place;;) {
     GpuTimeline::Time next = index < free_.size() ? free_[index].time : kNever;
     std::int64_t own_change = 0;
     if (own_ != nullptr) {

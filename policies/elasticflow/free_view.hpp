@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -38,10 +39,20 @@ class FreeView {
   std::int64_t least_from(GpuTimeline::Time time) const {
     return free_.size() > 1 && time >= free_[1].time ? least_ : std::min(least_, free_[0].gpus);
   }
-  /// The last step not after `time`; the first step lies before.
-  GpuTimeline::Time last_step_until(GpuTimeline::Time time) const;
-  /// The first step not before `time`, later than the first one; `kNever` if there is none.
-  GpuTimeline::Time step_from(GpuTimeline::Time time) const;
+  /// The last step not after `time`; the first step lies before. `place` becomes the index of the last step
+  /// of what no plan holds that is not after `time`.
+  GpuTimeline::Time last_step_until(GpuTimeline::Time time, std::size_t& place) const;
+  GpuTimeline::Time last_step_until(GpuTimeline::Time time) const {
+    std::size_t place = 0;
+    return last_step_until(time, place);
+  }
+  /// The first step not before `time`, later than the first one; `kNever` if there is none. `place` becomes
+  /// the index of the first step of what no plan holds that is not before `time`.
+  GpuTimeline::Time step_from(GpuTimeline::Time time, std::size_t& place) const;
+  GpuTimeline::Time step_from(GpuTimeline::Time time) const {
+    std::size_t place = 0;
+    return step_from(time, place);
+  }
 
  private:
   std::span<const GpuTimeline::Step> free_;

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
+#include "policies/elasticflow/candidate_order.hpp"
 #include "policies/elasticflow/satisfactory_share.hpp"
 
 namespace vtrain {
@@ -20,7 +23,9 @@ struct PlannedJob {
   std::uint32_t id = 0;  ///< index of its `JobId`
   SlottedJob* job = nullptr;
   SharePlan plan;
-  bool is_lost = false;  ///< late whoever else is admitted, since nodes have gone out of service
+  WholeSeconds booked_until = 0;  ///< the GPUs of the plan are taken up to this time
+  GpuTimeline free_before;        ///< only if the plan leaves something else than the rest
+  bool is_lost = false;           ///< late whoever else is admitted, since nodes have gone out of service
 
   bool is_late() const { return plan.finished > job->deadline; }
   /// Makes the plan the job's.
@@ -33,7 +38,8 @@ struct PlannedJob {
 /// GPU; a job without GPUs goes before all others. Equals keep their order. Where plans are kept, no job is
 /// made late.
 ///
-/// A job's gain is computed again only when what its plan rests on (`PlanBasis`) has changed.
+/// A job's gain is computed again only when what its plan rests on (`PlanBasis`) has changed. To find those
+/// jobs, every step of what is free lists the ones that watch the time up to the next step.
 class MarginalScaling {
  public:
   /// Gives the GPUs that are free now. `jobs` come in the order that decides between equals, and each has
@@ -50,8 +56,16 @@ class MarginalScaling {
     double gpu_seconds = 0;         ///< of its plan
     WholeSeconds first_change = 0;  ///< when its plan first changes, and by how many GPUs
     std::int64_t first_change_gpus = 0;
-    bool known = false;  ///< whether its gain was computed and rests on `basis`
+    bool known = false;         ///< whether its gain was computed and rests on `basis`
+    std::uint32_t version = 0;  ///< of the gain: watches of earlier ones count no more
     PlanBasis basis;
+
+    std::int64_t more() const { return larger_gpus - gpus; }
+  };
+  /// From `time` on the number of free GPUs changes.
+  struct Change {
+    WholeSeconds time = 0;
+    std::int64_t gpus = 0;
   };
   /// A time at which the free GPUs grow by a different number than before.
   struct StepChange {
@@ -65,34 +79,78 @@ class MarginalScaling {
     WholeSeconds end = 0;
     std::int64_t least = 0;
   };
+  /// An entry of a list of candidates.
+  struct Watch {
+    std::uint32_t candidate = 0;
+    std::uint32_t version = 0;
+    std::uint32_t next = 0;
+  };
+  static constexpr std::uint32_t kNoWatch = ~std::uint32_t{0};
 
+  void begin(std::span<PlannedJob> jobs);
   static void take_plan(const PlannedJob& planned, Candidate& candidate);
-  bool adopt_first();
+  void take_first_change();
+  std::optional<std::uint32_t> adopt_first();
   bool adopt_larger(std::uint32_t index);
-  void update_all();
-  void compute_gain(std::uint32_t index);
-  void set_gain(std::uint32_t index, double gain);
-  void sort();
-  void note_changes(const GpuTimeline& before, const GpuTimeline& after);
+  void update(std::uint32_t grown);
+  void leave_out_too_large();
+  double compute_rank(std::uint32_t index);
+  double compute_gain(std::uint32_t index);
+
+  void add_changes(const SharePlan& plan, WholeSeconds until, std::int64_t times);
+  void add_changes(const GpuTimeline& before, const GpuTimeline& after);
+  void merge_changes();
+  void change_free();
+  void change_step(std::size_t index, const Change& change, std::int64_t more_before);
+
+  void forget(std::uint32_t index);
+  void check(std::uint32_t index);
+  void check_all();
+  void find_changed(WholeSeconds change_before);
+  void begin_checks();
+  void check_later(std::uint32_t index);
+  void count_first_change(const Candidate& candidate, int times);
+  void find_alone();
+  WholeSeconds first_end(const Candidate& candidate, const SharePlan& plan) const;
   bool still_holds(const Candidate& candidate, const SharePlan& plan) const;
+  bool step_matters(const StepChange& change, const Candidate& candidate, const SharePlan& plan) const;
+
+  void watch(std::uint32_t index);
+  void add_watch(std::size_t step, std::uint32_t index);
+  Watch take_watch(std::uint32_t& list);
+  bool is_current(const Watch& watch) const { return candidates_[watch.candidate].version == watch.version; }
+  void split_watches(std::size_t step, const StepChange& change);
+  void check_watches(std::size_t step, const StepChange& change);
 
   FillContext context_;
   SpareGpus greedy_ = SpareGpus::Smallest;
   std::span<PlannedJob> jobs_;
   GpuTimeline* free_ = nullptr;
-  std::int64_t least_free_ = 0;  ///< after the first step
+  std::int64_t least_free_ = 0;  ///< after the first step, or fewer
   std::int64_t spare_ = 0;
   WholeSeconds first_change_ = 0;  ///< of what is free, and by how many GPUs
   std::int64_t first_change_gpus_ = 0;
   std::vector<Candidate> candidates_;
-  std::vector<double> ranks_;  ///< of the candidates: who has the highest goes first
-  std::vector<std::uint32_t> order_;
+  std::vector<double> ranks_;  ///< at the beginning
+  CandidateOrder order_;
+  std::int64_t most_more_ = 0;          ///< the most GPUs that a candidate wants besides those that it holds
+  std::vector<std::uint32_t> unknown_;  ///< candidates whose gain has to be computed again
   ShareFill fill_;
   SharePlan larger_;
   GpuTimeline left_;
+  std::vector<Change> changes_;
   std::vector<StepChange> step_changes_;
   std::vector<ValueChange> value_changes_;
-  std::int64_t least_changed_ = 0;  ///< the fewest of these after the first step
+  std::int64_t least_changed_ = 0;           ///< the fewest of these after the first step
+  std::vector<std::uint32_t> watches_from_;  ///< by step of what is free: the first entry of its list
+  std::vector<Watch> watches_;
+  std::uint32_t unused_watch_ = kNoWatch;  ///< the first entry of the list of those that nothing uses
+  std::vector<Watch> always_checked_;      ///< candidates that no list of a step finds
+  std::int64_t highest_level_ = 0;         ///< the most GPUs that a basis of those with watches counts on
+  WholeSeconds earliest_latest_ = 0;       ///< before this time no step may come for those of `Kind::Tail`
+  /// Candidates whose plans change at `first_change_`, by the number of GPUs.
+  std::unordered_map<std::int64_t, int> num_first_changes_;
+  std::vector<std::uint32_t> alone_;  ///< candidates that alone change what is free at `first_change_`
 };
 
 }  // namespace vtrain

@@ -12,7 +12,8 @@ constexpr double kRounding = 1e-9;
 constexpr double kNearSeconds = 4 * kRoundingTime;
 
 bool near_whole(double seconds) {
-  return std::abs(seconds - std::round(seconds)) <= kNearSeconds;
+  const double past = std::abs(seconds - static_cast<double>(static_cast<std::int64_t>(seconds)));
+  return past <= kNearSeconds || past >= 1 - kNearSeconds;
 }
 
 }  // namespace
@@ -23,16 +24,32 @@ WholeSeconds FillContext::whole_seconds(double seconds) const {
 
 void ShareFill::plan(const SlottedJob& job, const FreeView& free, std::optional<std::int64_t> forced,
                      SharePlan& plan) {
+  begin(job, free, plan);
+  if (plan_amply(free, forced)) return;
+  free.write(free_);
+  written_ = true;
+  plan_by_steps(forced);
+}
+
+bool ShareFill::plan_again(const SlottedJob& job, const FreeView& free, std::int64_t forced,
+                           const PlanBasis& basis, SharePlan& plan) {
+  begin(job, free, plan);
+  begin_plan();
+  left_ = basis.left;
+  from_ = basis.first_end;
+  basis_.first_end = from_;
+  plan.gpus.assign(context_.now, forced);
+  plan.gpus.append(from_, 0);
+  return free.least_from(from_) >= basis.full.num_gpus.value && hold_amply(free, basis.below, basis.full);
+}
+
+void ShareFill::begin(const SlottedJob& job, const FreeView& free, SharePlan& plan) {
   job_ = &job;
   view_ = &free;
   plan_ = &plan;
   due_ = context_.slot_from(job.deadline);
   written_ = false;
   late_ = false;
-  if (plan_amply(free, forced)) return;
-  free.write(free_);
-  written_ = true;
-  plan_by_steps(forced);
 }
 
 void ShareFill::leave(GpuTimeline& left) {
@@ -48,7 +65,7 @@ void ShareFill::leave(GpuTimeline& left) {
     left.merge();
     return;
   }
-  left.assign_sum(free_, plan_->gpus, std::min(plan_->end, booked_until_), -1);
+  left.assign_sum(free_, plan_->gpus, booked_until(), -1);
 }
 
 void ShareFill::begin_plan() {
@@ -83,27 +100,37 @@ bool ShareFill::plan_amply(const FreeView& free, std::optional<std::int64_t> for
   }
   if (tight_ || level.num_gpus.value == 0 || from_ >= due_ || free.least_from(from_) < level.num_gpus.value)
     return false;
+  return hold_amply(free, below, level);
+}
+
+/// Holds a level where it is enough, and the level below before. Both are free throughout.
+bool ShareFill::hold_amply(const FreeView& free, const SpeedByGpus::Level& below,
+                           const SpeedByGpus::Level& level) {
   const double latest = static_cast<double>(job_->deadline) - left_ / level.iterations_per_s;
-  const WholeSeconds full_from = free.last_step_until(static_cast<WholeSeconds>(latest));
+  const WholeSeconds full_from = free.last_step_until(static_cast<WholeSeconds>(latest), basis_.full_step);
   const double exact =
       (left_ - below.iterations_per_s * static_cast<double>(full_from - from_)) / level.iterations_per_s;
   if (near_whole(latest) || near_whole(exact)) return false;
   plan_->finished = full_from + context_.whole_seconds(exact);
   plan_->end = context_.slot_from(plan_->finished);
-  const WholeSeconds next = free.step_from(plan_->end);
+  const WholeSeconds next = free.step_from(plan_->end, basis_.end_step);
   plan_->gpus.append(from_, below.num_gpus.value);
   plan_->gpus.append(full_from, level.num_gpus.value);
   if (next < due_) plan_->gpus.append(next, 0);
   const bool is_tail = below.num_gpus.value == 0 && next == FreeView::kNever &&
                        free.step_from(full_from + 1) == FreeView::kNever;
-  basis_ = {.kind = is_tail ? PlanBasis::Kind::Tail : PlanBasis::Kind::Level,
-            .first_end = from_,
-            .level = level.num_gpus.value,
-            .due = due_,
-            .full_from = full_from,
-            .full_latest = static_cast<WholeSeconds>(latest),
-            .end = plan_->end,
-            .counted_until = std::min(next, due_)};
+  basis_.kind = is_tail ? PlanBasis::Kind::Tail : PlanBasis::Kind::Level;
+  basis_.first_end = from_;
+  basis_.level = level.num_gpus.value;
+  basis_.due = due_;
+  basis_.full_from = full_from;
+  basis_.full_latest = static_cast<WholeSeconds>(latest);
+  basis_.end = plan_->end;
+  basis_.counted_until = std::min(next, due_);
+  basis_.is_ample = true;
+  basis_.below = below;
+  basis_.full = level;
+  basis_.left = left_;
   return true;
 }
 

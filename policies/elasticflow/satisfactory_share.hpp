@@ -42,6 +42,14 @@ struct PlanBasis {
   WholeSeconds full_latest = 0;    ///<   this time
   WholeSeconds end = 0;            ///< of the plan; the next step began at
   WholeSeconds counted_until = 0;  ///<   this time
+  /// Whether more GPUs than the job needs were free all the time. Then the plan is to hold `below` and, from
+  /// `full_from` on, `full` until `left` iterations are done, whatever the steps.
+  bool is_ample = false;
+  SpeedByGpus::Level below{};
+  SpeedByGpus::Level full{};
+  double left = 0;
+  std::size_t full_step = 0;  ///< index of the last step of what no plan holds not after `full_latest`
+  std::size_t end_step = 0;   ///<   and of the first one not before `end`
 };
 
 /// Plans jobs by progressive filling (Gu et al., "ElasticFlow", ASPLOS'23, algorithm 1, with the choices
@@ -58,8 +66,15 @@ class ShareFill {
   /// if given, are held in the first step of `free`, whatever the level. The job has work left. O(levels +
   /// log steps) where more GPUs than the job needs are free all the time, otherwise O(levels x steps).
   void plan(const SlottedJob& job, const FreeView& free, std::optional<std::int64_t> forced, SharePlan& plan);
+  /// Plans a job again of which an ample plan is known with as many GPUs in a first step that ends when it
+  /// did. False if `plan` has to do it.
+  bool plan_again(const SlottedJob& job, const FreeView& free, std::int64_t forced, const PlanBasis& basis,
+                  SharePlan& plan);
   /// What the last plan leaves of what was free; both must still be there.
   void leave(GpuTimeline& left);
+  /// True if the last plan leaves what was free less the GPUs that it holds before `booked_until()`.
+  bool leaves_the_rest() const { return !late_ && plan_->end != context_.now; }
+  WholeSeconds booked_until() const { return std::min(plan_->end, booked_until_); }
   /// What the last plan rests on.
   const PlanBasis& basis() const { return basis_; }
 
@@ -70,8 +85,10 @@ class ShareFill {
   WholeSeconds second_after(WholeSeconds begin, std::int64_t gpus) const;
   void note_near(double value, double limit);
 
+  void begin(const SlottedJob& job, const FreeView& free, SharePlan& plan);
   void begin_plan();
   bool plan_amply(const FreeView& free, std::optional<std::int64_t> forced);
+  bool hold_amply(const FreeView& free, const SpeedByGpus::Level& below, const SpeedByGpus::Level& level);
   void plan_by_steps(std::optional<std::int64_t> forced);
   bool hold_first(std::int64_t gpus, WholeSeconds first_end);
   bool enough(std::int64_t level);

@@ -36,3 +36,20 @@ TEST_CASE("gpu_timeline: setting a step gives it a number of its own") {
   CHECK(timeline.has(60));
   CHECK_FALSE(timeline.has(30));
 }
+
+TEST_CASE("gpu_timeline: a part added in place is the same as the sum written down") {
+  // 8 from 0 on, 5 from 20 on. The part holds 3 in [10, 20) and 1 in [20, 40).
+  GpuTimeline base(0, 8);
+  base.set(20, 5);
+  GpuTimeline part(0, 0);
+  part.append(10, 3);
+  part.append(20, 1);
+  GpuTimeline sum;
+  sum.assign_sum(base, part, 40, -1);
+  GpuTimeline in_place = base;
+  CHECK(in_place.add_part(part, 40, -1) == 4);
+  CHECK(steps_of(in_place) == std::vector<Step>{{0, 8}, {10, 5}, {20, 4}, {40, 5}});
+  CHECK(steps_of(in_place) == steps_of(sum));
+  in_place.add_part(part, 40, 1);
+  CHECK(steps_of(in_place) == steps_of(base));
+}
