@@ -120,7 +120,8 @@ std::deque<PolicyInfo> built_in_policies() {
            {{.name = "admission",
              .default_value = "job",
              .summary = "job: each on its own; batch: all of a slot are admitted or turned away as one",
-             .choices = {"job", "batch"}},
+             .choices = {"job", "batch"},
+             .ignores_gpu_types = true},
             {.name = "greedy",
              .default_value = "smallest",
              .summary = "who grows first: the job with the smallest or the largest increase in GPU time",
@@ -132,10 +133,10 @@ std::deque<PolicyInfo> built_in_policies() {
              .summary =
                  "what a decision costs running jobs: none, or table (seconds by gang size, as ElasticFlow "
                  "measured)",
-             .choices = {"none", "table"}}},
+             .choices = {"none", "table"},
+             .ignores_gpu_types = true}},
        .make = make_elasticflow,
        .is_clairvoyant = true,
-       .ignores_gpu_types = true,
        .needs = {.deadlines = true, .curves = true}},
       {.name = "elasticflow-edf",
        .summary = "edf to the second as in ElasticFlow's simulator",

@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "policies/elasticflow/marginal_scaling.hpp"
 #include "policies/elasticflow/node_sets.hpp"
-#include "policies/elasticflow/satisfactory_share.hpp"
+#include "policies/elasticflow/share_planner.hpp"
 #include "policies/elasticflow/slotted_policy.hpp"
 
 namespace vtrain {
@@ -52,6 +51,13 @@ struct ElasticFlowOptions {
 /// With `admission=batch` no job keeps its plan and all waits for a slot after a decision, as in the
 /// artifact: jobs may be late. So they may where overheads, failures or placements that refuse gangs come
 /// between. Jobs that are late since nodes went out of service or had no room for them keep nobody out.
+///
+/// On a cluster of several GPU types a job is planned on one type from admission to its end, with T(gpus,
+/// type), and each type has its own plans. Of the types that the job may use, and on which it and all that
+/// are there can be in time, it gets the one that is then the least loaded: the GPU-seconds of all plans
+/// there, its own among them, over the GPUs of the type. The first of equals goes first. So a gang has GPUs
+/// of one type. With `admission=batch` or `overhead=table`, which repeat the artifact, all GPUs count as
+/// equal.
 class ElasticFlow final : public SlottedPolicy {
  public:
   explicit ElasticFlow(const ElasticFlowOptions& options)
@@ -60,42 +66,27 @@ class ElasticFlow final : public SlottedPolicy {
   /// The table of overheads counts time as the artifact does; `--interruption-cost` is for all the others.
   bool copes_with_disruptions() const override { return options_.overhead == DecisionOverhead::None; }
 
+  bool chooses_types() const override { return options_.keeps_plans(); }
+
  private:
   void decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) override;
   std::optional<WholeSeconds> next_change() const override { return next_change_; }
 
-  /// Plans all live jobs, in the order of deadlines behind those that keep their plans.
-  void plan_live();
-  /// Gives the job at a place of the order its plan of the last decision and plans all others anew behind it.
-  /// Returns the place of the first one that is late then.
-  std::size_t keep_plan(std::size_t late);
+  /// Plans all live jobs, on GPUs of the types that they have.
+  void plan_live(const SchedulingPass& pass, WholeSeconds now);
   void admit(SchedulingPass& pass, const std::vector<std::uint32_t>& arrived);
-  /// Plans the arrived jobs in their places among the others, and all that come behind the first of them.
-  /// False, with nothing changed, if somebody is late then; `always` admits them nevertheless.
-  bool try_admit(std::span<const std::uint32_t> arrived, bool always);
-  /// Plans jobs one after the other on what is free and takes what they hold from it.
-  /// Returns the place of the job at which it stopped, or their number.
-  std::size_t plan(std::span<PlannedJob> jobs, GpuTimeline& free, bool stop_when_late);
-  /// Gives back what jobs hold that were planned last.
-  static void give_back(std::span<const PlannedJob> jobs, GpuTimeline& free);
-  std::span<PlannedJob> planned() { return std::span(jobs_).first(live_.size()); }
+  /// Admits jobs if nobody is late then; `always` admits them nevertheless.
+  bool try_admit(const std::vector<std::uint32_t>& arrived, bool always);
+  /// The same for one job where there are several types.
+  bool try_admit_on_types(const SchedulingPass& pass, std::uint32_t id);
+  /// Gives the GPUs that are left over and puts `live_` into the order in which gangs are placed.
+  void scale(WholeSeconds now);
   /// Charges every running job for the decision: its end moves, and so much of the time to come is lost.
   void charge_overhead(const SchedulingPass& pass);
 
   ElasticFlowOptions options_;
-  FillContext context_;
-  ShareFill fill_;
-  MarginalScaling scaling_;
-  // What the plans of one decision are made of; kept for its memory.
-  std::vector<PlannedJob> jobs_;       ///< the live ones, in the order of planning
-  GpuTimeline free_;                   ///< what they leave
-  std::size_t num_kept_ = 0;           ///< jobs that keep their plans, which come first
-  std::vector<PlannedJob> last_jobs_;  ///< the plans of the last decision, by id
-  std::size_t num_last_ = 0;           ///<   and how many these are
-  WholeSeconds slots_from_ = 0;  ///< the last decision in which no job kept its plan: slots count from it
-  std::vector<PlannedJob> trial_jobs_;  ///< the same with somebody who wants to be admitted
-  GpuTimeline trial_free_;
-  std::optional<NodeSets> node_sets_;  ///< under `DecisionOverhead::Table`
+  std::vector<SharePlanner> planners_;  ///< by type; one where all GPUs are alike
+  std::optional<NodeSets> node_sets_;   ///< under `DecisionOverhead::Table`
   std::int64_t num_decisions_ = 0;
   std::optional<WholeSeconds> next_change_;
 };

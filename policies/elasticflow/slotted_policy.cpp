@@ -5,8 +5,18 @@
 #include <iterator>
 
 #include "core/text/quantities.hpp"
+#include "sched/simulation/gpus_by_type.hpp"
 
 namespace vtrain {
+
+namespace {
+
+/// Whether a job may also hold levels on which it is no faster.
+bool keeps_all_levels(const Job& job, const SpeedByGpus& levels) {
+  return job.max_gpus.value > 0 && levels.source() == SpeedByGpus::Source::Trace;
+}
+
+}  // namespace
 
 WholeSeconds to_whole_seconds(SimTime time) {
   return std::chrono::ceil<std::chrono::seconds>(time.time_since_epoch()).count();
@@ -124,7 +134,7 @@ void SlottedPolicy::take_disruptions(const SchedulingPass& pass) {
 
 void SlottedPolicy::book_work(const SchedulingPass& pass, SlottedJob& job) {
   const SimDuration work = pass.work_done(job.job);
-  job.iterations_left -= to_seconds(work - job.work_booked) * job.speed(job.gpus);
+  job.iterations_left -= to_seconds(work - job.work_booked) * job.base_speed(job.gpus);
   job.work_booked = work;
 }
 
@@ -168,7 +178,7 @@ void SlottedPolicy::take_ends(SchedulingPass& pass, WholeSeconds now) {
 bool SlottedPolicy::end_if_done(SchedulingPass& pass, const SlottedJob& job) {
   constexpr double kNoTime = 1e-9;  // s, a tick of the clock
   if (job.gpus == 0) return false;
-  const double left_s = job.iterations_left / job.speed(job.gpus);
+  const double left_s = job.iterations_left / job.base_speed(job.gpus);
   if (left_s > kNoTime) return false;
   const SimDuration too_much = to_sim_duration(Seconds(std::max(-left_s, 0.0)));
   const SimTime end = pass.when_done(job.job, pass.work_done(job.job) - too_much);
@@ -189,12 +199,9 @@ std::vector<std::uint32_t> SlottedPolicy::take_arrivals(SchedulingPass& pass) {
       live.levels = &rigid_.emplace_back(std::vector<SpeedByGpus::Level>{{job.num_gpus, 1.0}});
       live.iterations_left = to_seconds(time_on_gpus(job));
     }
-    const bool as_measured = job.max_gpus.value > 0 && live.levels->source() == SpeedByGpus::Source::Trace;
-    if (job.curve && !as_measured) live.levels = &worthwhile(*live.levels, job.curve);
-    const std::int64_t largest = live.levels->levels().back().num_gpus.value;
-    live.max_gpus = job.max_gpus.value > 0 ? std::min<std::int64_t>(job.max_gpus.value, largest) : largest;
-    live.max_gpus = live.level_within(std::min(live.max_gpus, cluster_gpus_));
-    live.min_gpus = live.levels->levels().front().num_gpus.value;
+    live.base_levels = live.levels;
+    if (job.curve && !keeps_all_levels(job, *live.levels)) live.levels = &worthwhile(*live.levels, job.curve);
+    set_levels(job, live, *live.levels, cluster_gpus_);
     if (live.max_gpus == 0) {
       // It may hold fewer GPUs than it can run on.
       pass.reject(id);
@@ -207,6 +214,41 @@ std::vector<std::uint32_t> SlottedPolicy::take_arrivals(SchedulingPass& pass) {
     arrived.push_back(id.value);
   }
   return arrived;
+}
+
+void SlottedPolicy::set_levels(const Job& description, SlottedJob& job, const SpeedByGpus& levels,
+                               std::int64_t most) {
+  job.levels = &levels;
+  most = std::min<std::int64_t>(most, levels.levels().back().num_gpus.value);
+  if (description.max_gpus.value > 0) most = std::min<std::int64_t>(most, description.max_gpus.value);
+  job.max_gpus = levels.at_most(GpuCount(static_cast<std::int32_t>(most))).num_gpus.value;
+  job.min_gpus = levels.levels().front().num_gpus.value;
+}
+
+bool SlottedPolicy::use_type(const SchedulingPass& pass, SlottedJob& job, std::uint32_t type) {
+  const SpeedByGpus* const levels = levels_on(pass, job, type);
+  if (levels == nullptr) return false;
+  job.type = type;
+  set_levels(pass.job(job.job), job, *levels, types(pass)->total()[type]);
+  return job.max_gpus > 0;
+}
+
+const SpeedByGpus* SlottedPolicy::levels_on(const SchedulingPass& pass, const SlottedJob& job,
+                                            std::uint32_t type) {
+  std::vector<std::pair<std::int32_t, double>> speeds;
+  for (const SpeedByGpus::Level& level : job.base_levels->levels()) {
+    const double speed = pass.speed(job.job, {level.num_gpus, type});
+    const double fastest = speeds.empty() ? 0 : speeds.back().second;
+    if (speed > 0 && (keeps_all_levels(pass.job(job.job), *job.base_levels) || speed > fastest))
+      speeds.emplace_back(level.num_gpus.value, speed);
+  }
+  if (speeds.empty()) return nullptr;
+  const auto known = typed_.find(speeds);
+  if (known != typed_.end()) return &known->second;
+  std::vector<SpeedByGpus::Level> levels;
+  for (const auto& [gpus, speed] : speeds)
+    levels.push_back({GpuCount(gpus), speed});
+  return &typed_.emplace(std::move(speeds), SpeedByGpus(std::move(levels))).first->second;
 }
 
 const SpeedByGpus& SlottedPolicy::worthwhile(const SpeedByGpus& curve, CurveId id) {
@@ -230,11 +272,11 @@ void SlottedPolicy::apply(SchedulingPass& pass) {
       const GpuCount wanted(static_cast<std::int32_t>(job.gpus));
       if (held == wanted || (wanted > held) != grows) continue;
       if (held.value == 0) {
-        pass.try_start(job.job, wanted);
+        pass.try_start(job.job, {wanted, job.type});
       } else if (wanted.value == 0) {
         pass.preempt(job.job);
       } else {
-        pass.try_resize(job.job, wanted);
+        pass.try_resize(job.job, {wanted, job.type});
       }
     }
   }

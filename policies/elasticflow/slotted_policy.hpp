@@ -50,9 +50,11 @@ class SlottedArrivals {
 /// A job that has come and not ended.
 struct SlottedJob {
   JobId job;
-  const SpeedByGpus* levels = nullptr;
-  std::int64_t min_gpus = 0;  ///< the smallest level
-  std::int64_t max_gpus = 0;  ///< the largest level that it may hold
+  const SpeedByGpus* base_levels = nullptr;  ///< with the speeds in which its work counts
+  const SpeedByGpus* levels = nullptr;       ///< on its type of GPUs
+  std::optional<std::uint32_t> type{};       ///< where the policy chooses types
+  std::int64_t min_gpus = 0;                 ///< the smallest level
+  std::int64_t max_gpus = 0;                 ///< the largest level that it may hold
   double iterations_left = 0;
   WholeSeconds deadline = 0;
   bool best_effort = false;
@@ -67,6 +69,10 @@ struct SlottedJob {
 
   double speed(std::int64_t num_gpus) const {
     return levels->iterations_per_s(GpuCount(static_cast<std::int32_t>(num_gpus)));
+  }
+  /// Iterations in a second of the work that the simulator counts.
+  double base_speed(std::int64_t num_gpus) const {
+    return base_levels->iterations_per_s(GpuCount(static_cast<std::int32_t>(num_gpus)));
   }
   /// The largest level of at most `num_gpus` that the job may hold, or 0.
   std::int64_t level_within(std::int64_t num_gpus) const;
@@ -130,6 +136,12 @@ class SlottedPolicy : public Policy {
   const SlottedJob& live_job(std::uint32_t id) const { return jobs_[id]; }
   WholeSeconds slot() const { return slot_; }
   std::int64_t cluster_gpus() const { return cluster_gpus_; }
+  /// The GPUs by type if the policy chooses types; null where it does not, or where all are alike.
+  const GpusByType* types(const SchedulingPass& pass) const {
+    return chooses_types() ? pass.gpus_by_type() : nullptr;
+  }
+  /// Gives a job a type of GPUs, with the levels that it may hold there. False if there are none.
+  bool use_type(const SchedulingPass& pass, SlottedJob& job, std::uint32_t type);
 
   std::vector<std::uint32_t> live_;  ///< the policy's order decides ties
 
@@ -145,6 +157,11 @@ class SlottedPolicy : public Policy {
   std::vector<std::uint32_t> take_arrivals(SchedulingPass& pass);
   /// The levels of a curve on which a job is faster than on all smaller ones.
   const SpeedByGpus& worthwhile(const SpeedByGpus& curve, CurveId id);
+  /// The levels of a job on a type of GPUs.
+  const SpeedByGpus* levels_on(const SchedulingPass& pass, const SlottedJob& job, std::uint32_t type);
+  /// Sets the levels that a job may hold, of which none has more than `most` GPUs.
+  static void set_levels(const Job& description, SlottedJob& job, const SpeedByGpus& levels,
+                         std::int64_t most);
   void apply(SchedulingPass& pass);
   /// Whether all decisions to come would be like the one just made, until a node comes or goes.
   bool stands_still(const SchedulingPass& pass, WholeSeconds now) const;
@@ -160,6 +177,7 @@ class SlottedPolicy : public Policy {
   std::vector<std::uint32_t> planned_;  ///< the planned ones of `live_`, in its order: others hold no GPUs
   std::deque<SpeedByGpus> rigid_;       ///< of jobs without a curve
   std::map<CurveId, std::optional<SpeedByGpus>> worthwhile_;
+  std::map<std::vector<std::pair<std::int32_t, double>>, SpeedByGpus> typed_;  ///< by levels
   std::int64_t cluster_gpus_ = 0;
   std::optional<WholeSeconds> last_decision_;
   std::optional<WholeSeconds> disrupted_at_;  ///< by something that no decision has taken in yet

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/base/rng.hpp"
 #include "policies/registry.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "sched/simulation/simulation.hpp"
@@ -11,6 +12,7 @@
 #include "tests/unit/policies/elastic_support.hpp"
 #include "tests/unit/policies/replay_checks.hpp"
 #include "tests/unit/policies/workload_support.hpp"
+#include "workloads/jobs/gang_speed_model.hpp"
 
 namespace vtrain {
 namespace {
@@ -98,6 +100,72 @@ TEST_CASE("elasticflow: no admitted job is late; every job ends or is turned awa
       CHECK(turned_away > 500);
     }
   }
+}
+
+TEST_CASE("elasticflow: no admitted job is late on GPUs of several types") {
+  const std::vector<ElasticShape> shapes = {{.num_jobs = 100, .gap_s = 60},
+                                            {.num_jobs = 100, .gap_s = 40, .rigid_of_4 = 2},
+                                            {.num_jobs = 100, .gap_s = 60, .rigid_of_4 = 1, .round = true}};
+  for (const char* spec : {"elasticflow", "elasticflow:greedy=largest,slot=7s"}) {
+    int admitted = 0;
+    int turned_away = 0;
+    for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
+      for (std::uint64_t seed = 1; seed <= testing::rounds(5); ++seed) {
+        CAPTURE(spec);
+        CAPTURE(shape);
+        CAPTURE(seed);
+        Workload workload = random_elastic_workload(seed, shapes[shape]);
+        RandomStream random(seed, "types");
+        for (Job& job : workload.jobs) {
+          const char* const asked[] = {"a", "b", "c", "a|c", nullptr, nullptr};
+          if (const char* const type = asked[random.below(6)]) job.gpu_type = workload.gpu_type(type);
+        }
+        const SimulationResult result = replay(workload, "1x8:a+2x8:b+1x4:c", spec);
+        for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+          const Job& job = workload.jobs[i];
+          const JobOutcome& outcome = result.outcomes[i];
+          CAPTURE(i);
+          if (outcome.state == JobState::Rejected) {
+            ++turned_away;
+            continue;
+          }
+          REQUIRE(outcome.state == JobState::Completed);
+          if (!job.has_deadline()) continue;
+          ++admitted;
+          REQUIRE(deadline_met(job, outcome));
+        }
+      }
+    }
+    CHECK(admitted > 300);
+    CHECK(turned_away > 100);
+  }
+}
+
+namespace {
+
+/// Jobs are twice as fast on the second type of GPUs, but not those with an odd number.
+class FasterSecondType final : public GangSpeedModel {
+ public:
+  bool knows(JobId) const override { return true; }
+  GangSpeed at(JobId job, GpuCount, const GangSite& site) override {
+    const double speed = site.gpu_type == 1 && job.value % 2 == 0 ? 2 : 1;
+    return {.here = speed, .packed = speed};
+  }
+  double slowest(JobId, GpuCount, bool) override { return 1; }
+};
+
+}  // namespace
+
+TEST_CASE("elasticflow: a job gets the type on which it is in time, with the speed that it has there") {
+  // Each takes 100 s on 8 GPUs. j0 is due at 60 and done at 50 on the second type; j1, which is no faster
+  // there, is turned away.
+  const Workload workload = testing::make_workload({{0, 100, 8, 60}, {0, 100, 8, 60}});
+  FasterSecondType speeds;
+  const SimulationResult result = replay(workload, "1x8:a+1x8:b", "elasticflow",
+                                         {.placement = PlacementKind::Yarn, .gang_speed_model = &speeds});
+  CHECK(result.outcomes[0].state == JobState::Completed);
+  CHECK(to_seconds(result.outcomes[0].end) == 50);
+  CHECK(result.outcomes[1].state == JobState::Rejected);
 }
 
 TEST_CASE("elasticflow: the work of a job is done on the GPUs that it held") {
