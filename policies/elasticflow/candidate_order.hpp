@@ -51,7 +51,7 @@ class CandidateOrder {
 
   std::vector<Place> places_;
   std::vector<char> takes_part_;
-  std::vector<Move> moves_;  ///< of this round
+  std::vector<Move> moves_;  ///< changes of rank in this round
   std::int64_t round_ = 0;
   std::size_t num_leaves_ = 0;
   std::vector<std::uint32_t> winners_;  ///< a tournament: the root has index 1, the leaves come last

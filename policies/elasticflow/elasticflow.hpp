@@ -77,7 +77,7 @@ class ElasticFlow final : public SlottedPolicy {
   void admit(SchedulingPass& pass, const std::vector<std::uint32_t>& arrived);
   /// Admits jobs if nobody is late then; `always` admits them nevertheless.
   bool try_admit(const std::vector<std::uint32_t>& arrived, bool always);
-  /// The same for one job where there are several types.
+  /// Admits one job to one of several types if nobody is late then.
   bool try_admit_on_types(const SchedulingPass& pass, std::uint32_t id);
   /// Gives the GPUs that are left over and puts `live_` into the order in which gangs are placed.
   void scale(WholeSeconds now);

@@ -186,7 +186,7 @@ double MarginalScaling::compute_gain(std::uint32_t index) {
   return (larger_.gpu_seconds() - candidate.gpu_seconds) / static_cast<double>(candidate.more());
 }
 
-/// Adds what a plan up to a time means for what is free, so many times.
+/// Adds `times` x the GPUs that a plan holds up to a time to the changes.
 void MarginalScaling::add_changes(const SharePlan& plan, WholeSeconds until, std::int64_t times) {
   std::int64_t before = 0;
   for (const GpuTimeline::Step& step : plan.gpus.steps()) {

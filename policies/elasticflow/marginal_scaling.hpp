@@ -57,7 +57,7 @@ class MarginalScaling {
     WholeSeconds first_change = 0;  ///< when its plan first changes, and by how many GPUs
     std::int64_t first_change_gpus = 0;
     bool known = false;         ///< whether its gain was computed and rests on `basis`
-    std::uint32_t version = 0;  ///< of the gain: watches of earlier ones count no more
+    std::uint32_t version = 0;  ///< number of the gain: watches of earlier gains no longer count
     PlanBasis basis;
 
     std::int64_t more() const { return larger_gpus - gpus; }
@@ -131,7 +131,7 @@ class MarginalScaling {
   WholeSeconds first_change_ = 0;  ///< of what is free, and by how many GPUs
   std::int64_t first_change_gpus_ = 0;
   std::vector<Candidate> candidates_;
-  std::vector<double> ranks_;  ///< at the beginning
+  std::vector<double> ranks_;  ///< ranks before the first growth
   CandidateOrder order_;
   std::int64_t most_more_ = 0;          ///< the most GPUs that a candidate wants besides those that it holds
   std::vector<std::uint32_t> unknown_;  ///< candidates whose gain has to be computed again

@@ -42,7 +42,7 @@ struct PlanBasis {
   WholeSeconds full_latest = 0;    ///<   this time
   WholeSeconds end = 0;            ///< of the plan; the next step began at
   WholeSeconds counted_until = 0;  ///<   this time
-  /// Whether more GPUs than the job needs were free all the time. Then the plan is to hold `below` and, from
+  /// True if more GPUs than the job needs were free all the time. Then the plan is to hold `below` and, from
   /// `full_from` on, `full` until `left` iterations are done, whatever the steps.
   bool is_ample = false;
   SpeedByGpus::Level below{};
@@ -66,8 +66,8 @@ class ShareFill {
   /// if given, are held in the first step of `free`, whatever the level. The job has work left. O(levels +
   /// log steps) where more GPUs than the job needs are free all the time, otherwise O(levels x steps).
   void plan(const SlottedJob& job, const FreeView& free, std::optional<std::int64_t> forced, SharePlan& plan);
-  /// Plans a job again of which an ample plan is known with as many GPUs in a first step that ends when it
-  /// did. False if `plan` has to do it.
+  /// Plans a job that has an ample plan again. The first step and the GPUs in it are as they were.
+  /// False if `plan` has to do it.
   bool plan_again(const SlottedJob& job, const FreeView& free, std::int64_t forced, const PlanBasis& basis,
                   SharePlan& plan);
   /// What the last plan leaves of what was free; both must still be there.

@@ -11,7 +11,7 @@ namespace vtrain {
 
 namespace {
 
-/// Whether a job may also hold levels on which it is no faster.
+/// True if a job may also hold levels on which it is no faster.
 bool keeps_all_levels(const Job& job, const SpeedByGpus& levels) {
   return job.max_gpus.value > 0 && levels.source() == SpeedByGpus::Source::Trace;
 }

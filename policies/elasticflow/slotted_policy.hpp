@@ -159,7 +159,7 @@ class SlottedPolicy : public Policy {
   const SpeedByGpus& worthwhile(const SpeedByGpus& curve, CurveId id);
   /// The levels of a job on a type of GPUs.
   const SpeedByGpus* levels_on(const SchedulingPass& pass, const SlottedJob& job, std::uint32_t type);
-  /// Sets the levels that a job may hold, of which none has more than `most` GPUs.
+  /// Sets the levels that a job may hold: those of at most `most` GPUs.
   static void set_levels(const Job& description, SlottedJob& job, const SpeedByGpus& levels,
                          std::int64_t most);
   void apply(SchedulingPass& pass);
