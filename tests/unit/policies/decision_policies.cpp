@@ -145,6 +145,7 @@ class EasyByValues final : public Remembers {
 class PassOfValues final : public SchedulingPass {
  public:
   void begin(const ClusterView& cluster) {
+    known_curves_.reserve(kMostCurves);
     for (const TypeView& type : cluster.types)
       total_gpus_ += GpuCount(static_cast<std::int32_t>(type.gpus));
   }
@@ -233,6 +234,7 @@ class PassOfValues final : public SchedulingPass {
       for (const SpeedPoint& point : view.speeds)
         levels.push_back({point.gpus.gpus, point.speed});
       job.curve = CurveId(static_cast<std::uint32_t>(known_curves_.size()));
+      if (known_curves_.size() == kMostCurves) throw std::logic_error("PassOfValues: too many curves");
       known_curves_.emplace_back(std::move(levels));
     }
     known_.resize(view.id.value + std::size_t{1});
@@ -258,7 +260,8 @@ class PassOfValues final : public SchedulingPass {
   std::vector<JobId> ended_;
   std::vector<JobId> arrived_;
   std::vector<Job> known_;
-  std::vector<SpeedByGpus> known_curves_;
+  static constexpr std::size_t kMostCurves = 4096;
+  std::vector<SpeedByGpus> known_curves_;  ///< which stay where they are, as those of a trace do
   std::vector<JobProgress> progress_by_job_;
   std::vector<JobId> given_;               ///< to which commands of this pass give GPUs
   std::vector<JobOverhead> no_overheads_;  ///< empty unless jobs may be disrupted
