@@ -41,7 +41,7 @@ struct TypeView {
 /// A tenant's quota of GPUs of one type.
 struct QuotaView {
   std::string gpu_type{};                         ///< empty: of any type
-  std::int64_t gpus = 0;                          ///< of its own
+  std::int64_t gpus = 0;                          ///< GPUs that are the tenant's own
   std::optional<std::int64_t> borrowing_limit{};  ///< the most beyond them; none: what others lend
   std::optional<std::int64_t> lending_limit{};    ///< the most of them that others may use; none: all
 
@@ -125,9 +125,9 @@ struct PassEvents {
   int version = kDecisionVersion;
   SimTime now{};
   bool more_to_come = false;  ///< whether a trace is replayed that has jobs yet to come
-  /// Whether failures, checkpoints or costs of interruption may take time from jobs in this replay.
+  /// True if failures, checkpoints or costs of interruption may take time from jobs in this replay.
   bool disrupted = false;
-  bool capacity_changed = false;       ///< whether nodes went out of service or came back since
+  bool capacity_changed = false;       ///< true if nodes went out of service or came back since
   std::vector<JobView> arrived{};      ///< submitted since, in this order; at first all that are live
   std::vector<JobId> ended{};          ///< jobs that ended since, for any reason
   std::vector<JobId> interrupted{};    ///< stopped by a failing node; they wait again

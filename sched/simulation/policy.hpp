@@ -127,7 +127,7 @@ class SchedulingPass {
   const NameTable& account_names() const { return names_->accounts; }
   const NameTable& queue_names() const { return names_->queues; }
   const NameTable& qos_names() const { return names_->qos_names; }
-  /// Requirements of a job beside GPUs and time; null: none.
+  /// Requirements of a job apart from GPUs and time; null: none.
   const JobRequirements* requirements(JobId job) const { return names_->requirements_of(jobs_[job.value]); }
   /// What the trace says of a job.
   const Job& job(JobId job) const { return jobs_[job.value]; }

@@ -39,7 +39,7 @@ struct SimulationOptions {
   /// How fast jobs are where their gangs are, if anything is known of it; may be null. Outlives the
   /// simulation. Not used under placements without nodes and under policies that cannot be disrupted.
   GangSpeedModel* gang_speed_model = nullptr;
-  /// Who shares the cluster, for policies that look at it; null: nothing is said. Outlives the simulation.
+  /// Tenants that share the cluster, for policies; null: none are given. Outlives the simulation.
   const TenantTree* tenants = nullptr;
   /// Counts the jobs that have come to their end, for whoever watches from another thread. May be null.
   std::atomic<std::int64_t>* jobs_done = nullptr;

@@ -223,7 +223,7 @@ class TenantFileReader {
     tree_.qos.push_back(std::move(qos));
   }
 
-  /// QoS may name one that stands behind them.
+  /// A QoS may name one that comes later in the file.
   void check_preempts(const json& root) {
     for (std::size_t i = 0; i < tree_.qos.size() && !error_; ++i) {
       for (const std::string& name : tree_.qos[i].preempts) {
@@ -234,7 +234,7 @@ class TenantFileReader {
   }
 
   const JsonDocument& document_;
-  std::vector<std::string> types_;  ///< of the cluster
+  std::vector<std::string> types_;  ///< GPU types of the cluster
   TenantTree tree_;
   std::vector<std::string> parents_;  ///< [tenants]
   std::set<std::string> tenant_names_;

@@ -32,7 +32,7 @@ struct Tenant {
   std::string name{};
   std::optional<std::uint32_t> parent{};  ///< position in `TenantTree::tenants`; none: the root
   double weight = 1;                      ///< share among the tenants of one parent, 0 or more
-  std::vector<Quota> quotas{};            ///< at most one a type; empty: no quota is said
+  std::vector<Quota> quotas{};            ///< one for each type at most; empty: none is given
 
   friend bool operator==(const Tenant&, const Tenant&) = default;
 };
@@ -40,7 +40,7 @@ struct Tenant {
 /// A part of the cluster with rules of its own. Jobs name it as their queue (`Workload::queues`).
 struct Partition {
   std::string name{};
-  std::vector<std::string> gpu_types{};     ///< of its nodes; empty: all
+  std::vector<std::string> gpu_types{};     ///< GPU types of its nodes; empty: all
   std::vector<std::string> tenants{};       ///< that may use it; empty: all
   std::int64_t priority_tier = 0;           ///< jobs of a higher one go first
   std::optional<SimDuration> time_limit{};  ///< the longest that a job may request
@@ -61,13 +61,13 @@ struct Qos {
   friend bool operator==(const Qos&, const Qos&) = default;
 };
 
-/// Who shares a cluster. A parent stands before the tenants below it.
+/// The tenants of a cluster with its partitions and QoS. Parents come before the tenants below them.
 struct TenantTree {
   std::vector<Tenant> tenants{};
   std::vector<Partition> partitions{};
   std::vector<Qos> qos{};
 
-  /// Whether nothing is said.
+  /// True if nothing is given.
   bool empty() const { return tenants.empty() && partitions.empty() && qos.empty(); }
   /// The position of a tenant; none: nobody has this name. O(tenants).
   std::optional<std::uint32_t> find(std::string_view name) const;
@@ -97,7 +97,7 @@ std::vector<std::string> quotas_beyond(const TenantTree& tree, const ClusterSpec
 ///               "max_gpus_per_tenant": 128, "max_gpus_per_user": 64}, {"name": "low"}]}
 ///
 /// Only names, `gpus` and `version` must be there. `file` is used in errors: an unknown key, parent, tenant,
-/// QoS or GPU type, a cycle of parents, a name or a type that stands twice, a negative number, a lending
+/// QoS or GPU type, a cycle of parents, a repeated name or type, a negative number, a lending
 /// limit above the quota.
 Result<TenantTree> parse_tenant_tree(std::string text, std::string file, const ClusterSpec& cluster);
 

@@ -240,6 +240,10 @@ TEST_CASE("gang speed: what the order of types means is said") {
   CHECK(has(told(mixed + "count"), "are as fast as on h100; --placement consolidate tells types apart"));
   CHECK(!has(told(mixed + "count"), one));
   CHECK(!has(told(mixed + "yarn"), "their durations are those on"));
+  // elasticflow chooses types itself.
+  const std::string chooses = told("--cluster 1x8:h100+1x8:a100 --policy elasticflow --placement yarn");
+  CHECK(!has(chooses, first));
+  CHECK(!has(chooses, "GPUs of all types count as one"));
   work.write("jobs.csv",
              "job_id,submit_s,num_gpus,model,global_batch,iterations,duration_s,deadline_s\n"
              "a,0,8,gpt3-1.3b,64,100,500,90000\n");

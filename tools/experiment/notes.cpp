@@ -342,7 +342,7 @@ std::string spread_factor_note(double factor, const Workload& workload, const Ga
 }
 
 std::string order_of_types(const Workload& workload, const ClusterSpec& cluster, PlacementKind placement,
-                           bool keeps_durations) {
+                           bool keeps_durations, std::span<const PreparedPolicy> policies) {
   const std::vector<Job>& jobs = workload.jobs;
   const bool any_open = std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return !job.gpu_type; });
   if (!any_open || GpuTypes(cluster, workload.gpu_types).names().size() < 2) return {};
@@ -351,7 +351,16 @@ std::string order_of_types(const Workload& workload, const ClusterSpec& cluster,
     return fmt::format("jobs that ask for no GPU type are as fast as on {}; --placement {} tells types apart",
                        first, info_of(PlacementKind::Consolidate).name);
   }
-  return "jobs that ask for no GPU type go to the first type of --cluster with room, whatever its speed" +
+  std::vector<std::string_view> others;  // that choose no types
+  for (const PreparedPolicy& policy : policies) {
+    if (!policy.policy->chooses_types()) others.push_back(policy.spec);
+  }
+  if (others.empty()) return {};
+  const bool all = others.size() == policies.size();
+  return fmt::format(
+             "{}jobs that ask for no GPU type go to the first type of --cluster with room, whatever its "
+             "speed",
+             all ? "" : fmt::format("under {} ", fmt::join(others, ", "))) +
          (keeps_durations ? fmt::format("; their durations are those on {}", first) : "");
 }
 

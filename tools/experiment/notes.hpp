@@ -60,8 +60,8 @@ Result<std::vector<Note>> policy_notes(const Workload& workload, const ClusterSp
 /// are none.
 std::optional<Note> tight_deadlines(const Workload& workload);
 
-/// Quotas of tenants, jobs of tenants, queues and QoS that the tree lacks, and what jobs ask for beside GPUs
-/// and time.
+/// Quotas of tenants, jobs of tenants, queues and QoS that the tree lacks, and requirements of
+/// jobs that nothing heeds.
 std::vector<Note> tenant_notes(const Workload& workload, const TenantTree& tree);
 
 /// GPU types and shares that jobs ask for and that the cluster lacks or the placement ignores.
@@ -78,9 +78,9 @@ std::vector<Note> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& 
 std::string spread_factor_note(double factor, const Workload& workload, const GangSpeedModel* speeds);
 
 /// Consequences of the order of the GPU types in the cluster for jobs that ask for none; empty where there is
-/// one type or all jobs ask for theirs. `keeps_durations`: run times are not predicted for the type that jobs
-/// get.
+/// one type, all jobs ask for theirs, or all policies choose types. `keeps_durations`: run times are not
+/// predicted for the type that jobs get.
 std::string order_of_types(const Workload& workload, const ClusterSpec& cluster, PlacementKind placement,
-                           bool keeps_durations);
+                           bool keeps_durations, std::span<const PreparedPolicy> policies);
 
 }  // namespace vtrain

@@ -334,7 +334,8 @@ Result<void> note_prices(const ScenarioSpec& spec, bool predicted, bool keeps_du
     return {};
   }
   if (parts.gang_speed_model) {
-    std::string order = order_of_types(parts.workload, parts.cluster, parts.placement, keeps_durations);
+    std::string order =
+        order_of_types(parts.workload, parts.cluster, parts.placement, keeps_durations, parts.policies);
     if (!order.empty()) note(parts, NoteKind::RunTimes, 0, std::move(order));
   }
   const std::vector<std::string>& assumed = parts.pricing->assumptions();

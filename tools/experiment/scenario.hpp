@@ -67,7 +67,7 @@ class Scenario {
   const ScenarioSpec& spec() const;
   const Workload& workload() const;
   const ClusterSpec& cluster() const;
-  /// Who shares the cluster; empty where nothing is said.
+  /// Tenants that share the cluster; empty where none are given.
   const TenantTree& tenants() const;
   PlacementKind placement() const;
   /// None: nothing happens to jobs beside what policies do.

@@ -146,7 +146,7 @@ struct Workload {
   AccountId account(std::string_view name) { return AccountId(accounts.add(name)); }
   QueueId queue(std::string_view name) { return QueueId(queues.add(name)); }
   QosId qos(std::string_view name) { return QosId(qos_names.add(name)); }
-  /// Requirements of a job beside GPUs and time; null: none.
+  /// Requirements of a job apart from GPUs and time; null: none.
   const JobRequirements* requirements_of(const Job& job) const {
     return job.requirements ? &requirements[job.requirements.value] : nullptr;
   }

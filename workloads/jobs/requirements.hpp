@@ -1,4 +1,4 @@
-/// Requirements of a job beside GPUs and time: other jobs that come first, and nodes of a kind.
+/// Requirements of a job apart from GPUs and time: other jobs that come first, and nodes of a kind.
 #pragma once
 
 #include <cstdint>

@@ -181,8 +181,8 @@ class PassOfValues final : public SchedulingPass {
     overheads_ = no_overheads_;
   }
 
-  /// What the commands come to: jobs that keep what they hold, then others in the order of the commands, in
-  /// which placement is to find room for them.
+  /// The decision that the commands make: jobs that keep what they hold, then others in the order of the
+  /// commands, in which placement is to find room for them.
   Decision take_decision(const PassEvents& events) {
     std::vector<JobId> order;
     for (const LiveView& live : events.live) {
