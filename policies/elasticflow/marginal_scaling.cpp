@@ -330,6 +330,8 @@ void MarginalScaling::find_changed(WholeSeconds change_before) {
   for (const std::uint32_t index : std::exchange(alone_, {}))
     check(index);
   find_alone();
+  for (const std::uint32_t index : alone_)
+    check(index);
 }
 
 void MarginalScaling::check_all() {
@@ -378,7 +380,6 @@ void MarginalScaling::find_alone() {
     if (candidate.first_change != first_change_ || candidate.first_change_gpus != -first_change_gpus_)
       continue;
     alone_.push_back(i);
-    check(i);
   }
 }
 

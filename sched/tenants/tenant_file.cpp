@@ -71,7 +71,7 @@ class TenantFileReader {
     }
   }
 
-  /// Texts of a list that may be absent. `known`: what they may be, if that is limited.
+  /// Texts of a list that may be absent.
   std::vector<std::string> texts(const json& object, std::string_view key) {
     std::vector<std::string> found;
     each(object, key, [&](const json& item) {
