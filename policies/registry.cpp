@@ -112,7 +112,6 @@ std::deque<PolicyInfo> built_in_policies() {
        .summary = "edf that admits a job only if it and all admitted before will meet their deadlines",
        .make = make_edf_admission,
        .is_clairvoyant = true,
-       .ignores_gpu_types = true,
        .needs = {.deadlines = true, .curves = true}},
       {.name = "elasticflow",
        .summary = "admits jobs that can meet their deadlines, resizes them as GPUs come free (ElasticFlow)",

@@ -18,6 +18,7 @@
 #include "policies/base/policies.hpp"
 #include "policies/chronus/lease_book.hpp"
 #include "policies/list/ordered_jobs.hpp"
+#include "sched/simulation/rounds.hpp"
 
 namespace vtrain {
 namespace {
@@ -37,13 +38,6 @@ struct ChronusOptions {
   LeasePreference preference = LeasePreference::Adaptive;
   LeaseBookOptions book{};
 };
-
-/// The lease in which an instant lies: it begins at `lease` x its length, from the trace's origin.
-std::int64_t lease_of(SimTime time, SimDuration length) {
-  const std::int64_t since_origin = time.time_since_epoch().count();
-  const std::int64_t quotient = since_origin / length.count();
-  return since_origin % length.count() < 0 ? quotient - 1 : quotient;
-}
 
 LeaseCapacity capacity_of(const SchedulingPass& pass) {
   return {.first = pass.usable_gpus(), .later = pass.total_gpus()};
@@ -128,7 +122,7 @@ std::int64_t Chronus::required_leases(const SchedulingPass& pass, JobId job) con
 
 void Chronus::schedule(SchedulingPass& pass) {
   standings_.resize(pass.jobs().size());
-  const std::int64_t lease = lease_of(pass.now(), options_.lease);
+  const std::int64_t lease = round_of(pass.now(), options_.lease);
   const bool begins = start_of(lease) == pass.now();
   first_ = begins ? lease : lease + 1;
   take_out(pass);
@@ -163,7 +157,7 @@ void Chronus::admit(SchedulingPass& pass, JobId job) {
     const LeasedJob leased{.job = job,
                            .num_gpus = description.num_gpus,
                            .required = required_leases(pass, job),
-                           .end = lease_of(description.deadline, options_.lease)};
+                           .end = round_of(description.deadline, options_.lease)};
     const bool accepted = book_.admit(leased, first_, capacity_of(pass));
     standing(job) = accepted ? Standing::Accepted : Standing::Unaccepted;
     if (!accepted) {

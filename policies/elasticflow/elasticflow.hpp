@@ -56,8 +56,8 @@ struct ElasticFlowOptions {
 /// type), and each type has its own plans. Of the types that the job may use, and on which it and all that
 /// are there can be in time, it gets the one that is then the least loaded: the GPU-seconds of all plans
 /// there, its own among them, over the GPUs of the type. The first of equals goes first. So a gang has GPUs
-/// of one type. With `admission=batch` or `overhead=table`, which repeat the artifact, all GPUs count as
-/// equal.
+/// of one type. Where gangs may have several and no job asks for one, all GPUs count as equal. With
+/// `admission=batch` or `overhead=table`, which repeat the artifact, all GPUs count as equal.
 class ElasticFlow final : public SlottedPolicy {
  public:
   explicit ElasticFlow(const ElasticFlowOptions& options)

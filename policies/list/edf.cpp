@@ -5,7 +5,9 @@
 //    left, that on which it is fastest. GPUs that no waiting job can use then go to the running jobs in the
 //    same order, to each the number on which it is fastest. Jobs are resized whenever that changes.
 //    `growth=greedy` gives a job, in its turn, all that make it faster; `resize=no` gives it the number it
-//    asks for, as every other job.
+//    asks for, as every other job. On a cluster of several GPU types a gang has GPUs of one type, that on
+//    which the job is fastest, and moves for that; it grows on the type that it has. `resize=no` leaves types
+//    to placement.
 //  * `edf-admission`: `edf:growth=greedy`, but a job with a deadline is rejected on arrival if it could not
 //    meet it, or if a job that would meet its deadline no longer could. To find out, the policy follows the
 //    schedule of the admitted jobs to its end, without further arrivals. Jobs without a deadline are always
@@ -15,11 +17,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "policies/base/policies.hpp"
+#include "policies/list/gpu_pool.hpp"
 #include "policies/list/list_policy.hpp"
+#include "sched/simulation/gpus_by_type.hpp"
 
 namespace vtrain {
 namespace {
@@ -30,24 +35,62 @@ GpuCount smallest_level(const SchedulingPass& pass, JobId job) {
   return curve == nullptr ? pass.job(job).num_gpus : curve->levels().front().num_gpus;
 }
 
-/// The level on which a job is fastest on at most `num_gpus` GPUs, and of equally fast ones the smallest. A
-/// job gets no more than its `max_gpus`, if given, or the number it asks for, whichever is more. A rigid job,
-/// without a `curve`, has one level, the number it asks for, with speed 0. 0 GPUs if the job cannot run on
-/// `num_gpus`.
-SpeedByGpus::Level fastest_level(const Job& job, const SpeedByGpus* curve, GpuCount num_gpus) {
-  if (curve == nullptr) return {job.num_gpus <= num_gpus ? job.num_gpus : GpuCount(0), 0};
-  const GpuCount most = job.max_gpus.value > 0 ? std::max(job.max_gpus, job.num_gpus) : num_gpus;
-  SpeedByGpus::Level fastest;
+/// GPUs and how fast a job is on them: iterations a second, or a multiple of the speed that the run time of a
+/// rigid job tells of.
+struct GpuSpeed {
+  Allocation gpus{};
+  double speed = 0;
+};
+
+/// The level on which a job is fastest on at most `left` GPUs, and of equally fast ones the smallest. A job
+/// gets no more than its `max_gpus`, if given, or the number it asks for, whichever is more. A rigid job has
+/// one level, the number it asks for. 0 GPUs if the job cannot run on what is left.
+GpuSpeed fastest_within(const SchedulingPass& pass, JobId id, const Allocation& left) {
+  const Job& job = pass.job(id);
+  const SpeedByGpus* const curve = pass.curve(id);
+  if (curve == nullptr) {
+    const Allocation gpus{job.num_gpus, left.type};
+    const double speed = job.num_gpus > left.gpus ? 0 : left.type ? pass.speed(id, gpus) : 1;
+    return speed > 0 ? GpuSpeed{gpus, speed} : GpuSpeed{};
+  }
+  const GpuCount most = job.max_gpus.value > 0 ? std::max(job.max_gpus, job.num_gpus) : left.gpus;
+  GpuSpeed fastest;
   for (const SpeedByGpus::Level& level : curve->levels()) {
-    if (level.num_gpus > std::min(num_gpus, most)) break;
-    if (level.iterations_per_s > fastest.iterations_per_s) fastest = level;
+    if (level.num_gpus > std::min(left.gpus, most)) break;
+    const Allocation gpus{level.num_gpus, left.type};
+    const double speed = left.type ? pass.speed(id, gpus) : level.iterations_per_s;
+    if (speed > fastest.speed) fastest = {gpus, speed};
   }
   return fastest;
 }
 
-/// The number of GPUs of that level.
-GpuCount fastest_within(const SchedulingPass& pass, JobId id, GpuCount num_gpus) {
-  return fastest_level(pass.job(id), pass.curve(id), num_gpus).num_gpus;
+/// What an elastic job may use and is fastest on, of so many GPUs of each type that the cluster has, or of
+/// all where types are not told apart. Of equally fast types the one that it holds, if any, else the first.
+GpuSpeed fastest_of(const SchedulingPass& pass, JobId id, std::span<const std::int64_t> left,
+                    std::optional<std::uint32_t> held) {
+  const auto count = [&](std::size_t type) { return GpuCount(static_cast<std::int32_t>(left[type])); };
+  const GpusByType* const by_type = GpuPool::types(pass);
+  if (by_type == nullptr) return fastest_within(pass, id, {count(0)});
+  GpuSpeed best;
+  for (const std::uint32_t type : by_type->allowed(pass.job(id).gpu_type)) {
+    const GpuSpeed here = fastest_within(pass, id, {count(type), type});
+    if (here.speed > best.speed || (here.speed == best.speed && here.speed > 0 && type == held)) best = here;
+  }
+  return best;
+}
+
+/// GPUs of the whole cluster, by type where these are told apart.
+std::vector<std::int64_t> all_gpus(const SchedulingPass& pass) {
+  if (GpuPool::types(pass) == nullptr) return {pass.total_gpus().value};
+  const std::span<const std::int64_t> total = GpuPool::types(pass)->total();
+  return {total.begin(), total.end()};
+}
+
+/// The same of those that `usable_gpus` counts.
+std::vector<std::int64_t> usable_gpus(const SchedulingPass& pass) {
+  std::vector<std::int64_t> gpus{pass.usable_gpus().value};
+  if (GpuPool::types(pass) != nullptr) GpuPool::types(pass)->get_usable(gpus);
+  return gpus;
 }
 
 /// Orders jobs by their deadlines; those without one come last.
@@ -73,6 +116,13 @@ class ElasticEdf : public ListPolicy {
   explicit ElasticEdf(EdfGrowth growth) : growth_(growth) {}
 
   ProgressRule progress_rule() const override { return ProgressRule::Iterations; }
+  bool chooses_types() const override { return true; }
+
+ protected:
+  /// A job that can run on no type of GPUs is turned away.
+  bool admits(const SchedulingPass& pass, JobId job) override {
+    return GpuPool::types(pass) == nullptr || fastest_of(pass, job, all_gpus(pass), {}).speed > 0;
+  }
 
  private:
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
@@ -82,12 +132,15 @@ class ElasticEdf : public ListPolicy {
     return smallest_level(pass, job);
   }
   bool resizes() const override { return true; }
-  GpuCount gpus_within(const SchedulingPass& pass, const ListedJob& job, GpuCount left) const override {
+  GpuCount gpus_within(const SchedulingPass& pass, const ListedJob& job,
+                       const Allocation& left) const override {
     const bool greedy = growth_ == EdfGrowth::Greedy;
-    return fastest_within(pass, job.job, greedy ? left : std::min(left, pass.job(job.job).num_gpus));
+    const GpuCount most = greedy ? left.gpus : std::min(left.gpus, pass.job(job.job).num_gpus);
+    return fastest_within(pass, job.job, {most, left.type}).gpus.gpus;
   }
-  GpuCount gpus_with_spare(const SchedulingPass& pass, const ListedJob& job, GpuCount left) const override {
-    return fastest_within(pass, job.job, left);
+  GpuCount gpus_with_spare(const SchedulingPass& pass, const ListedJob& job,
+                           const Allocation& left) const override {
+    return fastest_within(pass, job.job, left).gpus.gpus;
   }
   GpuCount next_size(const SchedulingPass& pass, const ListedJob& job, GpuCount gpus) const override {
     const SpeedByGpus* const curve = pass.curve(job.job);
@@ -107,6 +160,9 @@ class ElasticEdf : public ListPolicy {
 /// curves, its own or those of jobs before it. It is more than the sum of rounding to nanoseconds at every
 /// event of their lives. Rigid jobs alone are followed exactly.
 constexpr SimDuration kMargin = std::chrono::milliseconds(1);
+/// The same as a part of the time to the deadline, where types differ: the simulation counts speeds in
+/// billionths.
+constexpr std::int64_t kMarginParts = 50'000'000;
 /// Distance up to which two ends of such jobs are equal.
 constexpr SimDuration kSame = std::chrono::microseconds(1);
 constexpr SimDuration kNever = SimDuration::max();
@@ -115,7 +171,7 @@ constexpr SimDuration kNever = SimDuration::max();
 /// on which it is fastest of those that the jobs before it leave.
 ///
 /// The end of a job changes the GPUs of jobs behind it alone, up to the first to which as many GPUs are left
-/// as before. So an end costs O(running jobs + jobs that are looked at), and a schedule as many
+/// as before, of each type. So an end costs O(running jobs + jobs that are looked at), and a schedule as many
 /// ends as it has jobs.
 class EdfSchedule {
  public:
@@ -126,13 +182,13 @@ class EdfSchedule {
           deadline(pass.job(id).deadline),
           is_elastic(pass.curve(id) != nullptr),
           least(smallest_level(pass, id)),
-          most(fastest_level(pass.job(id), pass.curve(id), pass.total_gpus())) {}
+          most(fastest_of(pass, id, all_gpus(pass), {})) {}
 
     JobId job;
     SimTime deadline;
     bool is_elastic;
-    GpuCount least;             ///< its smallest level
-    SpeedByGpus::Level most{};  ///< on which it is where GPUs enough are left
+    GpuCount least;  ///< its smallest level
+    GpuSpeed most;   ///< where GPUs enough are left
   };
   /// A job of the schedule.
   struct Planned {
@@ -152,27 +208,33 @@ class EdfSchedule {
  private:
   /// State of a job in the schedule at the time to which it has been followed.
   struct Progress {
-    SpeedByGpus::Level level{};  ///< on which it runs since `since`; 0 GPUs: it waits
+    GpuSpeed held{};  ///< GPUs on which it runs since `since`; 0: it waits
     SimDuration since{0};
-    SimDuration left{0};       ///< time left of a rigid job at `since`
-    double iterations = 0;     ///< iterations left of an elastic one at `since`
-    GpuCount gpus_before{-1};  ///< that the jobs before it leave
-    bool is_listed = false;    ///< whether `running_` has it
+    SimDuration left{0};     ///< time left of a rigid job at `since`
+    double iterations = 0;   ///< iterations left of an elastic one at `since`
+    bool is_listed = false;  ///< whether `running_` has it
     // Live jobs around it, or the number of jobs.
     std::uint32_t previous = 0;
     std::uint32_t next = 0;
   };
 
   void begin(const SchedulingPass& pass, std::span<const Entry> entries);
-  /// Hands out GPUs from a live job on, at least to those up to `last`.
+  /// Hands out `left_` from a live job on, at least to those up to `last`.
   void hand_out(const SchedulingPass& pass, std::span<const Entry> entries, std::uint32_t first,
-                GpuCount gpus, std::uint32_t last, SimDuration now);
-  void change_level(const Entry& entry, std::uint32_t number, const SpeedByGpus::Level& level,
-                    SimDuration now);
+                std::uint32_t last, SimDuration now);
+  /// What a job gets of `left_`.
+  GpuSpeed choose(const SchedulingPass& pass, const Entry& entry, const GpuSpeed& held) const;
+  void change_gpus(const Entry& entry, std::uint32_t number, const GpuSpeed& gpus, SimDuration now);
+  /// GPUs that the jobs before a job leave, by type; -1 before they are known.
+  std::span<std::int64_t> left_before(std::uint32_t number) {
+    return std::span(left_before_).subspan(number * left_.size(), left_.size());
+  }
 
   std::vector<Planned> jobs_;
-  std::vector<Progress> progress_;      ///< [jobs], and one that is before the first and behind the last
-  std::vector<std::uint32_t> running_;  ///< numbers of all that run, and some that do no longer
+  std::vector<Progress> progress_;         ///< [jobs], and one that is before the first and behind the last
+  std::vector<std::uint32_t> running_;     ///< numbers of all that run, and some that do no longer
+  std::vector<std::int64_t> left_;         ///< [types]: GPUs not handed out
+  std::vector<std::int64_t> left_before_;  ///< [jobs][types]
 };
 
 void EdfSchedule::begin(const SchedulingPass& pass, std::span<const Entry> entries) {
@@ -180,6 +242,9 @@ void EdfSchedule::begin(const SchedulingPass& pass, std::span<const Entry> entri
   jobs_.resize(num_jobs);
   progress_.assign(num_jobs + std::size_t{1}, {});
   running_.clear();
+  left_ = usable_gpus(pass);
+  left_before_.assign(num_jobs * left_.size(), -1);
+  const bool has_types = GpuPool::types(pass) != nullptr;
   bool exact = true;
   for (std::uint32_t i = 0; i <= num_jobs; ++i) {
     Progress& progress = progress_[i];
@@ -187,8 +252,11 @@ void EdfSchedule::begin(const SchedulingPass& pass, std::span<const Entry> entri
     progress.next = i == num_jobs ? 0 : i + 1;
     if (i == num_jobs) break;
     const Entry& entry = entries[i];
-    exact &= !entry.is_elastic;
-    jobs_[i] = {entry.deadline - pass.now() - (exact ? SimDuration(0) : kMargin), exact, kNever};
+    exact &= !entry.is_elastic && !has_types;
+    const SimDuration time = entry.deadline - pass.now();
+    const SimDuration margin = kMargin + (has_types ? time / kMarginParts : SimDuration(0));
+    jobs_[i] = {time - (exact ? SimDuration(0) : margin), exact, kNever};
+    if (has_types) progress.held.gpus.type = pass.held(entry.job).type;
     if (entry.is_elastic)
       progress.iterations = pass.remaining_iterations(entry.job);
     else
@@ -200,16 +268,16 @@ void EdfSchedule::follow(const SchedulingPass& pass, std::span<const Entry> entr
   begin(pass, entries);
   std::size_t num_live = entries.size();
   if (num_live == 0) return;
-  hand_out(pass, entries, 0, pass.usable_gpus(), 0, SimDuration(0));
+  hand_out(pass, entries, 0, 0, SimDuration(0));
   while (true) {
     SimDuration next = kNever;
     bool all_have_most = true;
     std::erase_if(running_, [&](std::uint32_t number) {
       Progress& progress = progress_[number];
-      progress.is_listed = progress.level.num_gpus.value > 0;
+      progress.is_listed = progress.held.gpus.gpus.value > 0;
       if (!progress.is_listed) return true;
       next = std::min(next, jobs_[number].end);
-      all_have_most = all_have_most && progress.level.num_gpus == entries[number].most.num_gpus;
+      all_have_most = all_have_most && progress.held.speed == entries[number].most.speed;
       return false;
     });
     // Nobody else can ever run on what is in service, or ends while the clock can tell; or all run to their
@@ -221,7 +289,7 @@ void EdfSchedule::follow(const SchedulingPass& pass, std::span<const Entry> entr
     for (const std::uint32_t number : running_) {
       Progress& ended = progress_[number];
       if (jobs_[number].end > next) continue;
-      ended.level = {};
+      ended.held = {};
       progress_[ended.previous].next = ended.next;
       progress_[ended.next].previous = ended.previous;
       first = std::min(first, number);
@@ -229,44 +297,48 @@ void EdfSchedule::follow(const SchedulingPass& pass, std::span<const Entry> entr
       --num_live;
     }
     if (num_live == 0) return;
-    const Progress& ended = progress_[first];
-    hand_out(pass, entries, progress_[ended.previous].next, ended.gpus_before, last, next);
+    std::ranges::copy(left_before(first), left_.begin());
+    hand_out(pass, entries, progress_[progress_[first].previous].next, last, next);
   }
 }
 
 void EdfSchedule::hand_out(const SchedulingPass& pass, std::span<const Entry> entries, std::uint32_t first,
-                           GpuCount gpus, std::uint32_t last, SimDuration now) {
+                           std::uint32_t last, SimDuration now) {
   for (std::uint32_t number = first; number < entries.size(); number = progress_[number].next) {
-    const Entry& entry = entries[number];
+    const std::span<std::int64_t> before = left_before(number);
+    if (number > last && std::ranges::equal(before, left_)) return;
+    std::ranges::copy(left_, before.begin());
     Progress& progress = progress_[number];
-    if (number > last && progress.gpus_before == gpus) return;
-    progress.gpus_before = gpus;
-    SpeedByGpus::Level level = entry.most;
-    if (gpus < entry.least)
-      level = {};
-    else if (gpus < entry.most.num_gpus)
-      level = fastest_level(pass.job(entry.job), pass.curve(entry.job), gpus);
-    if (level.num_gpus != progress.level.num_gpus) change_level(entry, number, level, now);
-    gpus -= level.num_gpus;
+    const GpuSpeed gpus = choose(pass, entries[number], progress.held);
+    if (gpus.gpus != progress.held.gpus) change_gpus(entries[number], number, gpus, now);
+    left_[gpus.gpus.type.value_or(0)] -= gpus.gpus.gpus.value;
   }
 }
 
-void EdfSchedule::change_level(const Entry& entry, std::uint32_t number, const SpeedByGpus::Level& level,
-                               SimDuration now) {
-  Progress& progress = progress_[number];
-  if (progress.level.num_gpus.value > 0) {
-    if (entry.is_elastic)
-      progress.iterations -= progress.level.iterations_per_s * to_seconds(now - progress.since);
-    else
-      progress.left -= now - progress.since;
+GpuSpeed EdfSchedule::choose(const SchedulingPass& pass, const Entry& entry, const GpuSpeed& held) const {
+  if (GpuPool::types(pass) == nullptr) {
+    if (left_.front() < entry.least.value) return {};
+    if (left_.front() >= entry.most.gpus.gpus.value) return entry.most;
   }
-  progress.level = level;
+  return fastest_of(pass, entry.job, left_, held.gpus.type);
+}
+
+void EdfSchedule::change_gpus(const Entry& entry, std::uint32_t number, const GpuSpeed& gpus,
+                              SimDuration now) {
+  Progress& progress = progress_[number];
+  const SimDuration ran = now - progress.since;
+  const double speed = progress.held.speed;
+  if (entry.is_elastic)
+    progress.iterations -= speed * to_seconds(ran);
+  else
+    progress.left -= speed == 1 ? ran : to_sim_duration(Seconds(speed * to_seconds(ran)));
+  progress.held = gpus;
   progress.since = now;
   jobs_[number].end = kNever;
-  if (level.num_gpus.value == 0) return;
-  const SimDuration time =
-      entry.is_elastic ? time_for_iterations(progress.iterations, level.iterations_per_s) : progress.left;
-  jobs_[number].end = saturating_sum(now, time);
+  if (gpus.speed == 0) return;
+  const double left = entry.is_elastic ? progress.iterations : to_seconds(progress.left);
+  const bool as_asked = !entry.is_elastic && gpus.speed == 1;
+  jobs_[number].end = saturating_sum(now, as_asked ? progress.left : time_for_iterations(left, gpus.speed));
   if (!progress.is_listed) running_.push_back(number);
   progress.is_listed = true;
 }
@@ -277,6 +349,8 @@ class EdfAdmission final : public ElasticEdf {
 
  private:
   bool admits(const SchedulingPass& pass, JobId job) override;
+  /// The schedule is followed without jobs that have no deadline, which hold GPUs, too.
+  bool prefers_free_types() const override { return false; }
 
   std::vector<EdfSchedule::Entry> admitted_;  ///< live ones with a deadline, in the order of deadlines
   EdfSchedule with_;                          ///< the last one with the job that asked
@@ -286,6 +360,7 @@ class EdfAdmission final : public ElasticEdf {
 bool EdfAdmission::admits(const SchedulingPass& pass, JobId id) {
   std::erase_if(admitted_, [&](const EdfSchedule::Entry& entry) { return !pass.is_live(entry.job); });
   const EdfSchedule::Entry asks(pass, id);
+  if (asks.most.speed == 0) return false;
   if (!pass.job(id).has_deadline()) return true;
   const auto place = std::ranges::upper_bound(admitted_, asks.deadline, {}, &EdfSchedule::Entry::deadline);
   const auto index = place - admitted_.begin();

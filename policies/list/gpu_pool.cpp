@@ -12,8 +12,9 @@ std::span<const std::uint32_t> GpuPool::allowed(std::uint32_t kind) const {
   return by_type_->allowed(kind == 0 ? GpuTypeId() : GpuTypeId(kind - 1));
 }
 
-void GpuPool::begin(const SchedulingPass& pass) {
-  by_type_ = pass.gpus_by_type();
+void GpuPool::begin(const SchedulingPass& pass, bool chooses_types) {
+  by_type_ = types(pass);
+  chooses_types_ = chooses_types;
   most_.assign(num_kinds(pass), pass.usable_gpus());
   if (!has_types()) return;
   by_type_->get_usable(left_);
@@ -51,7 +52,7 @@ void GpuPool::limit_to_free(const SchedulingPass& pass) {
 GpuCount GpuPool::max_gang_by_type(std::uint32_t kind) const {
   std::int64_t most = 0;
   for (const std::uint32_t type : allowed(kind))
-    most = by_type_->splits_gangs() ? most + left_[type] : std::max(most, left_[type]);
+    most = splits_gangs() ? most + left_[type] : std::max(most, left_[type]);
   return GpuCount(static_cast<std::int32_t>(most));
 }
 
@@ -78,10 +79,18 @@ void GpuPool::take(std::uint32_t kind, GpuCount num_gpus) {
   for (const std::vector<std::int64_t>* gpus : {&free_, &left_}) {
     for (const std::uint32_t type : types) {
       const std::int64_t taken = std::clamp((*gpus)[type], std::int64_t{0}, needed);
-      if (taken < needed && !by_type_->splits_gangs()) continue;
+      if (taken < needed && !splits_gangs()) continue;
       take_of(type, taken);
       needed -= taken;
     }
+  }
+}
+
+void GpuPool::take(std::uint32_t kind, const Allocation& gpus) {
+  if (gpus.type) {
+    take_of(*gpus.type, gpus.gpus.value);
+  } else {
+    take(kind, gpus.gpus);
   }
 }
 

@@ -11,11 +11,17 @@
 
 namespace vtrain {
 
-/// Counts GPUs by type where jobs ask for types, otherwise in one number. A job that may use several types
-/// gets the first of them on which enough GPUs are free, or else the first on which enough can be taken from
-/// running jobs. Placement may choose another type.
+/// Counts GPUs by type where jobs ask for types or the policy chooses them, otherwise in one number. A job
+/// that may use several types gets the first of them on which enough GPUs are free, or else the first on
+/// which enough can be taken from running jobs; then placement may choose another type. A policy that chooses
+/// types takes GPUs of the one that it has chosen.
 class GpuPool {
  public:
+  /// The GPUs by type where types make a difference to jobs, else null.
+  static const GpusByType* types(const SchedulingPass& pass) {
+    const GpusByType* const by_type = pass.gpus_by_type();
+    return by_type == nullptr || by_type->alike() ? nullptr : by_type;
+  }
   /// Number of kinds of jobs.
   static std::size_t num_kinds(const SchedulingPass& pass);
   /// The kind of a job by the type that it asks for, if any; 0 for all where types do not matter.
@@ -23,12 +29,20 @@ class GpuPool {
     return asked && pass.gpus_by_type() != nullptr ? asked.value + 1 : 0;
   }
 
-  /// Begins a pass: all GPUs are left to hand out, and free.
-  void begin(const SchedulingPass& pass);
+  /// Begins a pass: all GPUs are left to hand out, and free. `chooses_types`: whether the policy does, so
+  /// that each gang has one type.
+  void begin(const SchedulingPass& pass, bool chooses_types = false);
   /// True if GPUs are counted by type. Then `mark_held` must be called for the running jobs.
   bool has_types() const { return by_type_ != nullptr; }
   /// True if a gang may have GPUs of several types.
-  bool splits_gangs() const { return has_types() && by_type_->splits_gangs(); }
+  bool splits_gangs() const { return has_types() && !chooses_types_ && by_type_->splits_gangs(); }
+  /// True if the policy is to say of which type a gang is.
+  bool chooses_types() const { return has_types() && chooses_types_; }
+  /// The types that jobs of a kind may use, ascending. Only where GPUs are counted by type.
+  std::span<const std::uint32_t> allowed(std::uint32_t kind) const;
+  /// GPUs of each type that are left to hand out, and those of them that no running job holds.
+  std::span<const std::int64_t> left() const { return left_; }
+  std::span<const std::int64_t> free() const { return free_; }
   /// Excludes GPUs that some jobs keep whatever the pass decides. Must come first in a pass.
   void exclude(std::span<const NodeShare> gpus);
   /// Marks the GPUs of a running job as not free.
@@ -43,6 +57,8 @@ class GpuPool {
 
   /// Hands GPUs to a job, at most `max_gang` of its kind.
   void take(std::uint32_t kind, GpuCount num_gpus);
+  /// Hands GPUs of the type that the policy has chosen, if it has, to a job.
+  void take(std::uint32_t kind, const Allocation& gpus);
   /// Lets a running job keep the GPUs that it holds; false, with nothing changed, if some of them have been
   /// handed out.
   bool try_keep(JobId job, GpuCount held) {
@@ -62,7 +78,6 @@ class GpuPool {
   void release(JobId job, GpuCount held);
 
  private:
-  std::span<const std::uint32_t> allowed(std::uint32_t kind) const;
   GpuCount max_gang_by_type(std::uint32_t kind) const;
   bool try_keep_by_type(JobId job);
   void mark_free_by_type(JobId job);
@@ -72,6 +87,7 @@ class GpuPool {
   void add_held(JobId job, std::int64_t times, std::vector<std::int64_t>& gpus) const;
 
   const GpusByType* by_type_ = nullptr;
+  bool chooses_types_ = false;
   std::vector<GpuCount> most_;      ///< by kind; one where GPUs are not counted by type
   std::vector<std::int64_t> left_;  ///< [types]
   std::vector<std::int64_t> free_;  ///< [types]: GPUs left that no running job holds

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 
 namespace vtrain {
 namespace {
@@ -56,7 +57,7 @@ ListedJob ListPolicy::make_listed(const SchedulingPass& pass, JobId job) {
                          GpuPool::kind_of(pass, pass.job(job).gpu_type)};
   if (resizes()) {
     if (sizes_.size() <= job.value) sizes_.resize(job.value + std::size_t{1});
-    const GpuCount enough = gpus_within(pass, listed, pass.total_gpus());
+    const GpuCount enough = gpus_within(pass, listed, {pass.total_gpus()});
     const GpuCount next = next_size(pass, listed, enough);
     sizes_[job.value] = {enough, next.value > 0 ? next : GpuCount(INT32_MAX)};
   }
@@ -137,10 +138,37 @@ void ListPolicy::restore_order(std::span<ListedJob> jobs) {
   std::inplace_merge(jobs.begin(), kept, jobs.end());
 }
 
+Allocation ListPolicy::held(const SchedulingPass& pass, const ListedJob& job) const {
+  return pool_.chooses_types() ? pass.held(job.job) : Allocation{pass.held_gpus(job.job)};
+}
+
+Allocation ListPolicy::choose_within_left(const SchedulingPass& pass, const ListedJob& job) const {
+  if (pool_.chooses_types()) return choose_type(pass, job, pool_.left());
+  return {gpus_within(pass, job, {pool_.max_gang(job.kind)})};
+}
+
+Allocation ListPolicy::choose_type(const SchedulingPass& pass, const ListedJob& job,
+                                   std::span<const std::int64_t> left_by_type) const {
+  const std::optional<std::uint32_t> held_type = pass.held(job.job).type;
+  Allocation best;
+  auto rank_of_best = std::tuple(0.0, false, false);
+  for (const std::uint32_t type : pool_.allowed(job.kind)) {
+    const Allocation left{GpuCount(static_cast<std::int32_t>(left_by_type[type])), type};
+    const Allocation gpus{gpus_within(pass, job, left), type};
+    if (gpus.gpus.value == 0) continue;
+    const bool is_free = prefers_free_types() && pool_.free()[type] >= gpus.gpus.value;
+    const auto rank = std::tuple(pass.speed(job.job, gpus), held_type == type, is_free);
+    if (rank <= rank_of_best) continue;
+    best = gpus;
+    rank_of_best = rank;
+  }
+  return best;
+}
+
 void ListPolicy::select_jobs(const SchedulingPass& pass) {
   changes_.clear();
   preempted_.clear();
-  pool_.begin(pass);
+  pool_.begin(pass, chooses_types());
   pool_.exclude(pass.kept_gpus());
   if (pool_.has_types()) {
     for (const ListedJob& job : running_) {
@@ -154,11 +182,12 @@ void ListPolicy::select_jobs(const SchedulingPass& pass) {
     const auto behind = std::lower_bound(next, running_.end(), job);
     select_running(pass, {next, behind});
     next = behind;
-    const GpuCount most = pool_.max_gang(job.kind);
-    if (job.num_gpus > most) continue;
-    changes_.push_back({job, false, gpus_within(pass, job, most)});
-    pool_.take(job.kind, changes_.back().num_gpus);
+    if (job.num_gpus > pool_.max_gang(job.kind)) continue;
+    const Allocation gpus = choose_within_left(pass, job);
     ++waiting->index;
+    if (gpus.gpus.value == 0) continue;
+    changes_.push_back({job, false, gpus});
+    pool_.take(job.kind, gpus);
   }
   select_running(pass, {next, running_.end()});
   if (resizes()) share_spare_gpus(pass);
@@ -173,34 +202,35 @@ void ListPolicy::share_spare_gpus(const SchedulingPass& pass) {
   const auto some_left = [&] { return pool_.has_types() || pool_.max_gang(0).value > 0; };
   for (auto job = running_.begin(); job != running_.end() && some_left(); ++job) {
     for (; change != changes_.end() && change->job < *job; ++change)
-      change->num_gpus = grow(pass, change->job, change->num_gpus);
+      change->gpus.gpus = grow(pass, change->job, change->gpus);
     const bool is_preempted = preempted != preempted_.end() && preempted->job == job->job;
     if (is_preempted) ++preempted;
     if (change != changes_.end() && change->job.job == job->job) {
-      change->num_gpus = grow(pass, change->job, change->num_gpus);
+      change->gpus.gpus = grow(pass, change->job, change->gpus);
       ++change;
     } else if (!is_preempted && !(some_stay && is_on_drained_node(pass, job->job))) {
-      const GpuCount held = pass.held_gpus(job->job);
-      const GpuCount num_gpus = grow(pass, *job, held);
-      if (num_gpus > held) grown_.push_back({*job, true, num_gpus});
+      const Allocation had = held(pass, *job);
+      const GpuCount num_gpus = grow(pass, *job, had);
+      if (num_gpus > had.gpus) grown_.push_back({*job, true, {num_gpus, had.type}});
     }
   }
   for (; change != changes_.end() && some_left(); ++change)
-    change->num_gpus = grow(pass, change->job, change->num_gpus);
+    change->gpus.gpus = grow(pass, change->job, change->gpus);
   if (grown_.empty()) return;
   const auto middle = changes_.insert(changes_.end(), grown_.begin(), grown_.end());
   std::inplace_merge(changes_.begin(), middle, changes_.end(),
                      [](const Change& a, const Change& b) { return a.job < b.job; });
 }
 
-GpuCount ListPolicy::grow(const SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus) {
-  const GpuCount left = pool_.max_gang(job.kind);
+GpuCount ListPolicy::grow(const SchedulingPass& pass, const ListedJob& job, const Allocation& gpus) {
+  const GpuCount left =
+      gpus.type ? GpuCount(static_cast<std::int32_t>(pool_.left()[*gpus.type])) : pool_.max_gang(job.kind);
   const ElasticSizes& sizes = sizes_[job.job.value];
-  const GpuCount most = num_gpus + left;
-  if (left.value == 0 || (num_gpus == sizes.enough && most < sizes.next)) return num_gpus;
-  const GpuCount grown = gpus_with_spare(pass, job, most);
-  if (grown <= num_gpus) return num_gpus;
-  pool_.take(job.kind, grown - num_gpus);
+  const GpuCount most = gpus.gpus + left;
+  if (left.value == 0 || (!gpus.type && gpus.gpus == sizes.enough && most < sizes.next)) return gpus.gpus;
+  const GpuCount grown = gpus_with_spare(pass, job, {most, gpus.type});
+  if (grown <= gpus.gpus) return gpus.gpus;
+  pool_.take(job.kind, {grown - gpus.gpus, gpus.type});
   return grown;
 }
 
@@ -214,24 +244,23 @@ void ListPolicy::select_running(const SchedulingPass& pass, std::span<const List
   }
   const bool is_simple = resizes() && !some_stay && !pool_.has_types();
   for (const ListedJob& job : jobs) {
-    const GpuCount held = pass.held_gpus(job.job);
-    if (is_simple && held == sizes_[job.job.value].enough && pool_.try_keep_count(held)) continue;
+    const Allocation had = held(pass, job);
+    if (is_simple && had.gpus == sizes_[job.job.value].enough && pool_.try_keep_count(had.gpus)) continue;
     if (some_stay && is_on_drained_node(pass, job.job)) continue;
-    const GpuCount most = pool_.max_gang(job.kind);
-    const bool fits = job.num_gpus <= most;
-    const GpuCount num_gpus = fits ? gpus_within(pass, job, most) : GpuCount(0);
-    if (num_gpus == held && pool_.try_keep(job.job, held)) continue;
+    const bool fits = job.num_gpus <= pool_.max_gang(job.kind);
+    const Allocation gpus = fits ? choose_within_left(pass, job) : Allocation{};
+    if (gpus == had && pool_.try_keep(job.job, had.gpus)) continue;
     pool_.mark_free(job.job);
-    if (!fits) {
+    if (gpus.gpus.value == 0) {
       preempted_.push_back(job);
       continue;
     }
-    pool_.take(job.kind, num_gpus);
-    const bool resized = num_gpus != held;
+    pool_.take(job.kind, gpus);
+    const bool resized = gpus.gpus != had.gpus;
     // One that should go to GPUs of another type starts there, if that is where placement would put it.
-    const bool moves = !resized && pool_.splits_gangs();
+    const bool moves = gpus.type != had.type || (!resized && pool_.splits_gangs());
     if (moves) preempted_.push_back(job);
-    if (resized || moves) changes_.push_back({job, !moves, num_gpus});
+    if (resized || moves) changes_.push_back({job, !moves, gpus});
   }
 }
 
@@ -245,19 +274,19 @@ void ListPolicy::preempt_and_shrink(SchedulingPass& pass) {
   }
   shrunk_.clear();
   for (const Change& change : changes_) {
-    if (change.runs && change.num_gpus < pass.held_gpus(change.job.job) &&
-        pass.try_resize(change.job.job, change.num_gpus))
+    if (change.runs && change.gpus.gpus < pass.held_gpus(change.job.job) &&
+        pass.try_resize(change.job.job, change.gpus))
       shrunk_.push_back(change.job);
   }
 }
 
-bool ListPolicy::start(SchedulingPass& pass, const ListedJob& listed, GpuCount num_gpus) {
+bool ListPolicy::start(SchedulingPass& pass, const ListedJob& listed, const Allocation& gpus) {
   const Job& job = pass.job(listed.job);
   const bool started =
-      num_gpus == job.num_gpus ? pass.try_start(listed.job) : pass.try_start(listed.job, num_gpus);
+      gpus == Allocation{job.num_gpus} ? pass.try_start(listed.job) : pass.try_start(listed.job, gpus);
   if (!started) {
     all_found_room_ = false;
-    refusals_.push_back({listed.kind, num_gpus, job.gpu_share});
+    refusals_.push_back({listed.kind, gpus, job.gpu_share});
   }
   return started;
 }
@@ -269,9 +298,9 @@ void ListPolicy::start_and_grow(SchedulingPass& pass) {
   for (const Change& change : changes_) {
     const ListedJob& job = change.job;
     if (change.runs) {
-      if (change.num_gpus > pass.held_gpus(job.job) && !resize(pass, job, change.num_gpus))
+      if (change.gpus.gpus > pass.held_gpus(job.job) && !resize(pass, job, change.gpus))
         all_found_room_ = false;
-    } else if (!was_refused(pass, job, change.num_gpus) && start(pass, job, change.num_gpus)) {
+    } else if (!was_refused(pass, job, change.gpus) && start(pass, job, change.gpus)) {
       waiting_->erase(job);
       started_.push_back(job);
     }
@@ -315,31 +344,42 @@ void ListPolicy::grow_running(SchedulingPass& pass, std::span<const ListedJob> j
   for (const ListedJob& job : jobs) {
     if (std::binary_search(shrunk_.begin(), shrunk_.end(), job) && pass.try_resume(job.job))
       refusals_.clear();
-    const GpuCount held = pass.held_gpus(job.job);
-    GpuCount num_gpus = gpus_with_spare(pass, job, held + pass.free_gpus());
-    while (num_gpus > held && !resize(pass, job, num_gpus))
-      num_gpus = gpus_with_spare(pass, job, num_gpus - GpuCount(1));
+    const auto [had, type] = held(pass, job);
+    GpuCount num_gpus = gpus_with_spare(pass, job, {had + pass.free_gpus(), type});
+    while (num_gpus > had && !resize(pass, job, {num_gpus, type}))
+      num_gpus = gpus_with_spare(pass, job, {num_gpus - GpuCount(1), type});
   }
 }
 
-bool ListPolicy::resize(SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus) {
-  const bool resized = pass.try_resize(job.job, num_gpus);
+bool ListPolicy::resize(SchedulingPass& pass, const ListedJob& job, const Allocation& gpus) {
+  const bool resized = pass.try_resize(job.job, gpus);
   if (resized) refusals_.clear();
   return resized;
 }
 
 bool ListPolicy::start_within_free(SchedulingPass& pass, const ListedJob& job) {
+  if (pool_.chooses_types()) return start_within_free_type(pass, job);
   GpuCount most = pass.free_gpus();
   while (job.num_gpus <= most) {
-    const GpuCount num_gpus = gpus_within(pass, job, most);
-    if (!was_refused(pass, job, num_gpus) && start(pass, job, num_gpus)) return true;
-    most = num_gpus - GpuCount(1);
+    const Allocation gpus{gpus_within(pass, job, {most})};
+    if (!was_refused(pass, job, gpus) && start(pass, job, gpus)) return true;
+    most = gpus.gpus - GpuCount(1);
   }
   return false;
 }
 
-bool ListPolicy::was_refused(const SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus) const {
-  const Refusal refusal{job.kind, num_gpus, pass.job(job.job).gpu_share};
+bool ListPolicy::start_within_free_type(SchedulingPass& pass, const ListedJob& job) {
+  std::vector<std::int64_t> most(pool_.left().size(), pass.free_gpus().value);
+  while (true) {
+    const Allocation gpus = choose_type(pass, job, most);
+    if (gpus.gpus.value == 0) return false;
+    if (!was_refused(pass, job, gpus) && start(pass, job, gpus)) return true;
+    most[*gpus.type] = gpus.gpus.value - 1;
+  }
+}
+
+bool ListPolicy::was_refused(const SchedulingPass& pass, const ListedJob& job, const Allocation& gpus) const {
+  const Refusal refusal{job.kind, gpus, pass.job(job.job).gpu_share};
   return std::find(refusals_.begin(), refusals_.end(), refusal) != refusals_.end();
 }
 
@@ -347,7 +387,7 @@ OrderedJobs::Sizes ListPolicy::refused_sizes(const SchedulingPass& pass) const {
   OrderedJobs::Sizes sizes = 0;
   if (resizes() || pass.shares_gpus() || GpuPool::num_kinds(pass) > 1) return sizes;
   for (const Refusal& refusal : refusals_)
-    sizes |= OrderedJobs::size(refusal.num_gpus);
+    sizes |= OrderedJobs::size(refusal.gpus.gpus);
   // One that was preempted may have its gang back though no new one of its size finds room.
   for (const ListedJob& job : preempted_)
     sizes &= ~OrderedJobs::size(job.num_gpus);

@@ -20,7 +20,9 @@ namespace vtrain {
 ///
 /// The walk selects by the number of GPUs, of each type where jobs ask for types: a job that waits for its
 /// type does not delay jobs that may use others. (A running job that may use several types moves to another
-/// for it, but only under `count` placement: other placements might put it back.)
+/// for it, but only under `count` placement: other placements might put it back.) A policy that
+/// `chooses_types` gives a job, in its turn, the type on which it is fastest on what is left; of equals the
+/// one that it holds, then one with GPUs enough free, then the first. Its jobs move for that.
 ///
 /// A placement may refuse a selected job although enough GPUs are free (`yarn`). Then the list is walked once
 /// more, and every job on it may have what is free now: one that was preempted or shrunk by the first walk
@@ -62,15 +64,21 @@ class ListPolicy : public Policy {
   virtual bool resizes() const { return false; }
   /// Number of GPUs that a job gets of those that the jobs before it leave, which are at least its least
   /// number. The number it asks for unless the policy resizes. It is the same wherever as many are left as it
-  /// would get of all GPUs of the cluster.
-  virtual GpuCount gpus_within(const SchedulingPass&, const ListedJob& job, GpuCount) const {
+  /// would get of all GPUs of the cluster. `left` has a type where the policy chooses types, and may be too
+  /// little then: 0.
+  virtual GpuCount gpus_within(const SchedulingPass&, const ListedJob& job,
+                               const Allocation& /*left*/) const {
     return job.num_gpus;
   }
   /// The number if GPUs are left that no waiting job can use: at least `gpus_within`. The first jobs of the
   /// list are asked first.
-  virtual GpuCount gpus_with_spare(const SchedulingPass& pass, const ListedJob& job, GpuCount left) const {
+  virtual GpuCount gpus_with_spare(const SchedulingPass& pass, const ListedJob& job,
+                                   const Allocation& left) const {
     return gpus_within(pass, job, left);
   }
+  /// True if of types that are equal to a job those come first that have GPUs enough free, so that fewer jobs
+  /// move. Then what a job gets depends on jobs behind it.
+  virtual bool prefers_free_types() const { return true; }
   /// The least number above `gpus` that `gpus_with_spare` may give to a job that `gpus_within` gave `gpus`,
   /// where the latter had enough left; 0: none. Only where the policy resizes.
   virtual GpuCount next_size(const SchedulingPass&, const ListedJob&, GpuCount /*gpus*/) const {
@@ -93,7 +101,7 @@ class ListPolicy : public Policy {
   struct Change {
     ListedJob job;
     bool runs = false;  ///< whether it is a resize
-    GpuCount num_gpus{0};
+    Allocation gpus{};
   };
   /// Sizes of a job that is resized.
   struct ElasticSizes {
@@ -103,15 +111,22 @@ class ListPolicy : public Policy {
   /// A gang for which placement has no room, and will have none as long as GPUs are only taken.
   struct Refusal {
     std::uint32_t kind = 0;
-    GpuCount num_gpus{0};
+    Allocation gpus{};
     std::int16_t gpu_share = kWholeGpu;
     friend bool operator==(const Refusal&, const Refusal&) = default;
   };
 
   /// Starts a job; notes a refusal.
-  bool start(SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus);
+  bool start(SchedulingPass& pass, const ListedJob& job, const Allocation& gpus);
   /// Gives a running job a larger gang.
-  bool resize(SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus);
+  bool resize(SchedulingPass& pass, const ListedJob& job, const Allocation& gpus);
+  /// What a running job holds, with its type where the policy chooses types.
+  Allocation held(const SchedulingPass& pass, const ListedJob& job) const;
+  /// What a job gets of what is left in the pool, where it fits by number; 0 GPUs if it fits on no type.
+  Allocation choose_within_left(const SchedulingPass& pass, const ListedJob& job) const;
+  /// The same of at most so many GPUs of each type.
+  Allocation choose_type(const SchedulingPass& pass, const ListedJob& job,
+                         std::span<const std::int64_t> left_by_type) const;
   /// Makes the list entry of a job that arrives.
   ListedJob make_listed(const SchedulingPass& pass, JobId job);
   /// True if no job waits and GPUs suffice for all arrivals, so that the order of running jobs is not needed.
@@ -131,7 +146,7 @@ class ListPolicy : public Policy {
   /// Lets the selected jobs grow by what they leave.
   void share_spare_gpus(const SchedulingPass& pass);
   /// The number that a selected job grows to, which may be the one that it was given; takes the difference.
-  GpuCount grow(const SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus);
+  GpuCount grow(const SchedulingPass& pass, const ListedJob& job, const Allocation& gpus);
   /// Carries out preemptions and shrinking.
   void preempt_and_shrink(SchedulingPass& pass);
   /// Carries out starts and growing.
@@ -142,7 +157,8 @@ class ListPolicy : public Policy {
   void grow_running(SchedulingPass& pass, std::span<const ListedJob> jobs);
   /// Starts a waiting job on free GPUs, if placement finds room.
   bool start_within_free(SchedulingPass& pass, const ListedJob& job);
-  bool was_refused(const SchedulingPass& pass, const ListedJob& job, GpuCount num_gpus) const;
+  bool start_within_free_type(SchedulingPass& pass, const ListedJob& job);
+  bool was_refused(const SchedulingPass& pass, const ListedJob& job, const Allocation& gpus) const;
   /// Sizes for which there is no room, where waiting jobs differ in nothing else. Sizes of preempted jobs are
   /// none: their former gangs may be free.
   OrderedJobs::Sizes refused_sizes(const SchedulingPass& pass) const;

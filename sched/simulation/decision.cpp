@@ -6,6 +6,7 @@
 
 #include "sched/cluster/gpu_types.hpp"
 #include "sched/simulation/gpus_by_type.hpp"
+#include "sched/simulation/rounds.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
@@ -212,10 +213,9 @@ void DecisionPolicy::carry_out(SchedulingPass& pass, const Decision& decision) {
 
 void RoundPolicy::schedule(SchedulingPass& pass) {
   gather(pass);
-  const SimDuration since_boundary = pass.now().time_since_epoch() % round_;
-  const SimTime next = pass.now() + (round_ - since_boundary);
-  if (since_boundary.count() == 0) carry_out(pass, decide(events_));
-  if (!events_.live.empty()) pass.wake_at(next);
+  const SimTime begin(round_of(pass.now(), round_) * round_);
+  if (begin == pass.now()) carry_out(pass, decide(events_));
+  if (!events_.live.empty()) pass.wake_at(begin + round_);
 }
 
 }  // namespace vtrain

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/rng.hpp"
+#include "workloads/jobs/gang_speed_model.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain::testing {
@@ -70,5 +71,16 @@ inline Workload random_elastic_workload(std::uint64_t seed, const ElasticShape& 
   }
   return workload;
 }
+
+/// Jobs are twice as fast on the second type of GPUs, but not those with an odd number.
+class FasterSecondType final : public GangSpeedModel {
+ public:
+  bool knows(JobId) const override { return true; }
+  GangSpeed at(JobId job, GpuCount, const GangSite& site) override {
+    const double speed = site.gpu_type == 1 && job.value % 2 == 0 ? 2 : 1;
+    return {.here = speed, .packed = speed};
+  }
+  double slowest(JobId, GpuCount, bool) override { return 1; }
+};
 
 }  // namespace vtrain::testing

@@ -57,4 +57,29 @@ TEST_CASE("elasticflow: the schedules of planning everything anew, where all num
   check_shape({.num_jobs = 80, .gap_s = 60, .best_effort_of_4 = 0, .round = true}, "4x8", 8);
 }
 
+TEST_CASE("elasticflow: the schedules of planning everything anew, with many jobs on many GPUs") {
+  // Up to a hundred jobs are live.
+  for (std::uint64_t seed = 1; seed <= testing::rounds(2); ++seed) {
+    CAPTURE(seed);
+    const Workload workload =
+        testing::random_elastic_workload(seed, {.num_jobs = 300, .gap_s = 10, .round = seed % 2 == 0});
+    check_against_reference(workload, {}, "128x8");
+    check_against_reference(workload, {.greedy = SpareGpus::Largest}, "24x8");
+  }
+}
+
+TEST_CASE("elasticflow: the schedules of planning everything anew, with many jobs of few kinds") {
+  // Equal jobs have equal gains, so that the order of equals decides.
+  constexpr std::size_t kKinds = 4;
+  for (std::uint64_t seed = 1; seed <= testing::rounds(10); ++seed) {
+    CAPTURE(seed);
+    Workload workload = testing::random_elastic_workload(seed, {.num_jobs = 250, .gap_s = 20 + 10 * seed});
+    for (std::size_t i = kKinds; i < workload.jobs.size(); ++i) {
+      workload.jobs[i].num_gpus = workload.jobs[i % kKinds].num_gpus;
+      workload.jobs[i].curve = workload.jobs[i % kKinds].curve;
+    }
+    check_against_reference(workload, {}, "8x8");
+  }
+}
+
 }  // namespace vtrain

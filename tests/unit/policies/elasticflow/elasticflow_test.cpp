@@ -141,26 +141,11 @@ TEST_CASE("elasticflow: no admitted job is late on GPUs of several types") {
   }
 }
 
-namespace {
-
-/// Jobs are twice as fast on the second type of GPUs, but not those with an odd number.
-class FasterSecondType final : public GangSpeedModel {
- public:
-  bool knows(JobId) const override { return true; }
-  GangSpeed at(JobId job, GpuCount, const GangSite& site) override {
-    const double speed = site.gpu_type == 1 && job.value % 2 == 0 ? 2 : 1;
-    return {.here = speed, .packed = speed};
-  }
-  double slowest(JobId, GpuCount, bool) override { return 1; }
-};
-
-}  // namespace
-
 TEST_CASE("elasticflow: a job gets the type on which it is in time, with the speed that it has there") {
   // Each takes 100 s on 8 GPUs. j0 is due at 60 and done at 50 on the second type; j1, which is no faster
   // there, is turned away.
   const Workload workload = testing::make_workload({{0, 100, 8, 60}, {0, 100, 8, 60}});
-  FasterSecondType speeds;
+  testing::FasterSecondType speeds;
   const SimulationResult result = replay(workload, "1x8:a+1x8:b", "elasticflow",
                                          {.placement = PlacementKind::Yarn, .gang_speed_model = &speeds});
   CHECK(result.outcomes[0].state == JobState::Completed);

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/rng.hpp"
 #include "policies/registry.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "sched/simulation/simulation.hpp"
@@ -150,6 +151,91 @@ TEST_CASE("edf-admission: every admitted job meets its deadline") {
         const Job& job = workload.jobs[i];
         if (result.outcomes[i].state == JobState::Rejected) {
           REQUIRE(job.has_deadline());
+          ++rejected;
+          continue;
+        }
+        REQUIRE(result.outcomes[i].state == JobState::Completed);
+        if (!job.has_deadline()) continue;
+        REQUIRE(deadline_met(job, result.outcomes[i]));
+        ++met;
+      }
+    }
+    CHECK(met > 300);
+    CHECK(rejected > 300);
+  }
+}
+
+TEST_CASE("edf: a job gets the type on which it is fastest of what is left, and moves to a faster one") {
+  // Each takes 100 s on 8 GPUs of the first type. j0, the most urgent, is done at 50 on the second, where it
+  // is twice as fast. j2 is so, too: it begins on the first type and moves at 50, with 50 s left that
+  // take 25. j1, which is as fast on either, gets the first type as j2 leaves it; j3, without a deadline,
+  // follows.
+  const Workload workload =
+      testing::make_workload({{0, 100, 8, 60}, {0, 100, 8, 400}, {0, 100, 8, 200}, {0, 10, 8, 500}});
+  testing::FasterSecondType speeds;
+  for (const char* spec : {"edf", "edf:growth=greedy", "edf-admission"}) {
+    CAPTURE(spec);
+    const SimulationResult result = replay(workload, "1x8:a+1x8:b", spec,
+                                           {.placement = PlacementKind::Yarn, .gang_speed_model = &speeds});
+    CHECK(result.outcomes[0].end == at(50));
+    CHECK(result.outcomes[2].start == at(0));
+    CHECK(result.outcomes[2].end == at(75));
+    CHECK(result.outcomes[2].preemptions == 1);
+    CHECK(result.outcomes[1].start == at(50));
+    CHECK(result.outcomes[1].end == at(150));
+    CHECK(result.outcomes[3].end == at(85));
+  }
+}
+
+TEST_CASE("edf: an elastic job grows on the type that it has") {
+  // 1, 2 and 4 iterations a second on 1, 2 and 4 GPUs, twice that on the second type, which has 2. It asks
+  // for 1 GPU and grows to both: as fast as on 4 of the first.
+  Workload workload;
+  add_elastic(workload, 0, 2000);
+  testing::FasterSecondType speeds;
+  const SimulationResult result =
+      replay(workload, "4x1:a+2x1:b", "edf", {.placement = PlacementKind::Yarn, .gang_speed_model = &speeds});
+  CHECK(result.outcomes[0].end == at(250));
+}
+
+namespace {
+
+/// Speeds that differ from job to job and type to type.
+class MixedSpeeds final : public GangSpeedModel {
+ public:
+  bool knows(JobId) const override { return true; }
+  GangSpeed at(JobId job, GpuCount num_gpus, const GangSite& site) override {
+    const auto odd = static_cast<double>((job.value * 7 + site.gpu_type * 5) % 11);
+    const double speed = site.gpu_type == 0 ? 1 : 0.4 + odd / 4 + 0.01 * static_cast<double>(num_gpus.value);
+    return {.here = speed, .packed = speed};
+  }
+  double slowest(JobId, GpuCount, bool) override { return 0.4; }
+};
+
+}  // namespace
+
+TEST_CASE("edf-admission: every admitted job meets its deadline on GPUs of several types") {
+  // Every gang finds room: nodes have one GPU, or are not told apart.
+  for (const PlacementKind placement : {PlacementKind::Yarn, PlacementKind::Count}) {
+    int met = 0;
+    int rejected = 0;
+    for (std::uint64_t seed = 1; seed <= testing::rounds(30); ++seed) {
+      CAPTURE(static_cast<int>(placement));
+      CAPTURE(seed);
+      Workload workload = testing::random_elastic_workload(
+          seed, {.num_jobs = 100, .gap_s = 60, .rigid_of_4 = seed % 3, .round = seed % 2 == 0});
+      RandomStream random(seed, "types");
+      for (Job& job : workload.jobs) {
+        const char* const asked[] = {"a", "b", "c", "a|c", nullptr, nullptr, nullptr};
+        if (const char* const type = asked[random.below(7)]) job.gpu_type = workload.gpu_type(type);
+      }
+      MixedSpeeds speeds;
+      const SimulationResult result = replay(workload, "8x1:a+6x1:b+4x1:c", "edf-admission",
+                                             {.placement = placement, .gang_speed_model = &speeds});
+      for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+        CAPTURE(i);
+        const Job& job = workload.jobs[i];
+        if (result.outcomes[i].state == JobState::Rejected) {
           ++rejected;
           continue;
         }
