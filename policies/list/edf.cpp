@@ -64,8 +64,8 @@ GpuSpeed fastest_within(const SchedulingPass& pass, JobId id, const Allocation& 
   return fastest;
 }
 
-/// What an elastic job may use and is fastest on, of so many GPUs of each type that the cluster has, or of
-/// all where types are not told apart. Of equally fast types the one that it holds, if any, else the first.
+/// GPUs on which a job is fastest, of those left of each type; of equally fast types that of `held`, else the
+/// first. `left` has one number where types do not matter.
 GpuSpeed fastest_of(const SchedulingPass& pass, JobId id, std::span<const std::int64_t> left,
                     std::optional<std::uint32_t> held) {
   const auto count = [&](std::size_t type) { return GpuCount(static_cast<std::int32_t>(left[type])); };
@@ -79,14 +79,14 @@ GpuSpeed fastest_of(const SchedulingPass& pass, JobId id, std::span<const std::i
   return best;
 }
 
-/// GPUs of the whole cluster, by type where these are told apart.
+/// GPUs of the whole cluster, by type where types matter.
 std::vector<std::int64_t> all_gpus(const SchedulingPass& pass) {
   if (GpuPool::types(pass) == nullptr) return {pass.total_gpus().value};
   const std::span<const std::int64_t> total = GpuPool::types(pass)->total();
   return {total.begin(), total.end()};
 }
 
-/// The same of those that `usable_gpus` counts.
+/// GPUs that `SchedulingPass::usable_gpus` counts, by type where types matter.
 std::vector<std::int64_t> usable_gpus(const SchedulingPass& pass) {
   std::vector<std::int64_t> gpus{pass.usable_gpus().value};
   if (GpuPool::types(pass) != nullptr) GpuPool::types(pass)->get_usable(gpus);
@@ -160,8 +160,8 @@ class ElasticEdf : public ListPolicy {
 /// curves, its own or those of jobs before it. It is more than the sum of rounding to nanoseconds at every
 /// event of their lives. Rigid jobs alone are followed exactly.
 constexpr SimDuration kMargin = std::chrono::milliseconds(1);
-/// The same as a part of the time to the deadline, where types differ: the simulation counts speeds in
-/// billionths.
+/// Further margin, as a part of the time to the deadline, where types differ: the simulation counts speeds
+/// in billionths.
 constexpr std::int64_t kMarginParts = 50'000'000;
 /// Distance up to which two ends of such jobs are equal.
 constexpr SimDuration kSame = std::chrono::microseconds(1);
@@ -222,7 +222,7 @@ class EdfSchedule {
   /// Hands out `left_` from a live job on, at least to those up to `last`.
   void hand_out(const SchedulingPass& pass, std::span<const Entry> entries, std::uint32_t first,
                 std::uint32_t last, SimDuration now);
-  /// What a job gets of `left_`.
+  /// Picks the GPUs that a job gets of `left_`.
   GpuSpeed choose(const SchedulingPass& pass, const Entry& entry, const GpuSpeed& held) const;
   void change_gpus(const Entry& entry, std::uint32_t number, const GpuSpeed& gpus, SimDuration now);
   /// GPUs that the jobs before a job leave, by type; -1 before they are known.

@@ -36,7 +36,7 @@ class GpuPool {
   bool has_types() const { return by_type_ != nullptr; }
   /// True if a gang may have GPUs of several types.
   bool splits_gangs() const { return has_types() && !chooses_types_ && by_type_->splits_gangs(); }
-  /// True if the policy is to say of which type a gang is.
+  /// True if the policy chooses the type of each gang.
   bool chooses_types() const { return has_types() && chooses_types_; }
   /// The types that jobs of a kind may use, ascending. Only where GPUs are counted by type.
   std::span<const std::uint32_t> allowed(std::uint32_t kind) const;

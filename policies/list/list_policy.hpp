@@ -120,11 +120,11 @@ class ListPolicy : public Policy {
   bool start(SchedulingPass& pass, const ListedJob& job, const Allocation& gpus);
   /// Gives a running job a larger gang.
   bool resize(SchedulingPass& pass, const ListedJob& job, const Allocation& gpus);
-  /// What a running job holds, with its type where the policy chooses types.
+  /// GPUs that a running job holds, with their type where the policy chooses types.
   Allocation held(const SchedulingPass& pass, const ListedJob& job) const;
-  /// What a job gets of what is left in the pool, where it fits by number; 0 GPUs if it fits on no type.
+  /// GPUs that a job gets of those left in the pool; 0 if it fits on no type.
   Allocation choose_within_left(const SchedulingPass& pass, const ListedJob& job) const;
-  /// The same of at most so many GPUs of each type.
+  /// GPUs of one type that a job gets, given how many are left of each; 0 if it fits on no type.
   Allocation choose_type(const SchedulingPass& pass, const ListedJob& job,
                          std::span<const std::int64_t> left_by_type) const;
   /// Makes the list entry of a job that arrives.

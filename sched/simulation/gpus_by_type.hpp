@@ -38,7 +38,7 @@ class GpusByType {
   bool overlap(GpuTypeId a, GpuTypeId b) const;
   /// Whether a gang may have GPUs of several types.
   bool splits_gangs() const { return splits_gangs_; }
-  /// Whether types make no difference to jobs: gangs may have GPUs of several, and nobody asks for one.
+  /// True if types make no difference to jobs: gangs may span types, and no job asks for one.
   bool alike() const { return splits_gangs_ && num_asked_ == 0; }
   /// All GPUs, by type.
   std::span<const std::int64_t> total() const { return total_; }
