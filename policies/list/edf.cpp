@@ -79,6 +79,15 @@ GpuSpeed fastest_of(const SchedulingPass& pass, JobId id, std::span<const std::i
   return best;
 }
 
+/// True if a rigid job takes as long on every type that it may use as it did where its run time was recorded.
+bool runs_as_recorded(const SchedulingPass& pass, JobId id) {
+  const GpusByType* const by_type = GpuPool::types(pass);
+  const Job& job = pass.job(id);
+  return by_type == nullptr || std::ranges::all_of(by_type->allowed(job.gpu_type), [&](std::uint32_t type) {
+           return pass.speed(id, {job.num_gpus, type}) == 1;
+         });
+}
+
 /// GPUs of the whole cluster, by type where types matter.
 std::vector<std::int64_t> all_gpus(const SchedulingPass& pass) {
   if (GpuPool::types(pass) == nullptr) return {pass.total_gpus().value};
@@ -181,12 +190,14 @@ class EdfSchedule {
         : job(id),
           deadline(pass.job(id).deadline),
           is_elastic(pass.curve(id) != nullptr),
+          is_exact(!is_elastic && runs_as_recorded(pass, id)),
           least(smallest_level(pass, id)),
           most(fastest_of(pass, id, all_gpus(pass), {})) {}
 
     JobId job;
     SimTime deadline;
     bool is_elastic;
+    bool is_exact;   ///< whether its work takes exactly its run time
     GpuCount least;  ///< its smallest level
     GpuSpeed most;   ///< where GPUs enough are left
   };
@@ -252,7 +263,7 @@ void EdfSchedule::begin(const SchedulingPass& pass, std::span<const Entry> entri
     progress.next = i == num_jobs ? 0 : i + 1;
     if (i == num_jobs) break;
     const Entry& entry = entries[i];
-    exact &= !entry.is_elastic && !has_types;
+    exact &= entry.is_exact;
     const SimDuration time = entry.deadline - pass.now();
     const SimDuration margin = kMargin + (has_types ? time / kMarginParts : SimDuration(0));
     jobs_[i] = {time - (exact ? SimDuration(0) : margin), exact, kNever};
