@@ -165,41 +165,69 @@ class JobFigureCollector {
   double slowdowns_ = 0;  ///< sum over the completed jobs
 };
 
-/// Collects the figures over all jobs and those of each tenant.
+/// Collects the figures over the jobs of each group.
+class GroupCollector {
+ public:
+  GroupCollector(const Workload& workload, JobGrouping grouping)
+      : grouping_(grouping), groups_(workload, grouping), figures_(groups_.size()), held_(groups_.size()) {}
+
+  void add(const Job& job, const JobOutcome& outcome, bool lacks_type) {
+    const std::size_t group = groups_.of(job);
+    figures_[group].add(job, outcome, lacks_type);
+    held_[group].add(outcome.gpu_time);
+  }
+  void add_fairness(const Job& job, double fairness) { figures_[groups_.of(job)].add_fairness(fairness); }
+
+  GroupedFigures take() {
+    constexpr double kSecondsPerHour = 3600;
+    GroupedFigures grouped{grouping_};
+    for (std::size_t i = 0; i < figures_.size(); ++i) {
+      JobFigures figures = figures_[i].take();
+      if (figures.jobs == 0) continue;
+      grouped.groups.push_back({groups_.name(i), held_[i].seconds() / kSecondsPerHour, std::move(figures)});
+    }
+    return grouped;
+  }
+
+ private:
+  JobGrouping grouping_;
+  JobGroups groups_;
+  std::vector<JobFigureCollector> figures_;  ///< [groups]
+  std::vector<GpuTime> held_;                ///< [groups]
+};
+
+/// Collects the figures over all jobs and those of groups.
 class FigureCollectors {
  public:
-  explicit FigureCollectors(const NameTable& tenants) : tenants_(tenants) {
-    if (tenants.size() > 0) by_tenant_.resize(tenants.size() + 1);
+  FigureCollectors(const Workload& workload, std::optional<JobGrouping> by) {
+    if (workload.tenants.size() > 0) grouped_.emplace_back(workload, JobGrouping::Tenant);
+    if (by && by != JobGrouping::Tenant) grouped_.emplace_back(workload, *by);
   }
 
   void add(const Job& job, const JobOutcome& outcome, bool lacks_type) {
     all_.add(job, outcome, lacks_type);
-    if (!by_tenant_.empty()) of_tenant(job).add(job, outcome, lacks_type);
+    for (GroupCollector& groups : grouped_)
+      groups.add(job, outcome, lacks_type);
   }
   void add_fairness(const Job& job, double fairness) {
     all_.add_fairness(fairness);
-    if (!by_tenant_.empty()) of_tenant(job).add_fairness(fairness);
+    for (GroupCollector& groups : grouped_)
+      groups.add_fairness(job, fairness);
   }
 
-  void take(Summary& summary) {
+  void take(Summary& summary, std::optional<JobGrouping> by) {
     static_cast<JobFigures&>(summary) = all_.take();
-    for (std::size_t i = 0; i < by_tenant_.size(); ++i) {
-      JobFigures figures = by_tenant_[i].take();
-      if (figures.jobs == 0) continue;
-      const std::string name = i < tenants_.size() ? tenants_[static_cast<std::uint32_t>(i)] : std::string();
-      summary.by_tenant.push_back({name, std::move(figures)});
+    for (GroupCollector& groups : grouped_) {
+      GroupedFigures figures = groups.take();
+      figures.is_asked = figures.grouping == by;
+      // One tenant alone is all jobs.
+      if (figures.groups.size() > 1 || figures.is_asked) summary.grouped.push_back(std::move(figures));
     }
-    if (summary.by_tenant.size() == 1) summary.by_tenant.clear();
   }
 
  private:
-  JobFigureCollector& of_tenant(const Job& job) {
-    return by_tenant_[job.tenant ? job.tenant.value : tenants_.size()];
-  }
-
-  const NameTable& tenants_;
   JobFigureCollector all_;
-  std::vector<JobFigureCollector> by_tenant_;  ///< the last of the jobs without one; none without tenants
+  std::vector<GroupCollector> grouped_;
 };
 
 }  // namespace
@@ -273,13 +301,13 @@ double percentile(std::vector<double>& values, double percent) {
 }
 
 Summary summarize(const Workload& workload, const ClusterSpec& cluster, const SimulationResult& result,
-                  std::string policy) {
+                  std::string policy, std::optional<JobGrouping> by) {
   Summary summary;
   summary.policy = std::move(policy);
   summary.events = result.events;
   summary.figures = result.figures;
   summary.stopped_early = result.stopped_early;
-  FigureCollectors figures(workload.tenants);
+  FigureCollectors figures(workload, by);
   GpuTime held;
   const GpuTypes types(cluster, workload.gpu_types);
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
@@ -296,7 +324,7 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
   for (std::size_t i = 0; i < ended.size(); ++i) {
     if (!std::isnan(fairness[i])) figures.add_fairness(workload.jobs[ended[i].value], fairness[i]);
   }
-  figures.take(summary);
+  figures.take(summary, by);
 
   const SimTime first_submission = workload.jobs.empty() ? SimTime{} : workload.jobs.front().submit;
   const SimTime last_held = std::max(result.last_release, first_submission);

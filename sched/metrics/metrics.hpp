@@ -10,6 +10,7 @@
 
 #include "sched/cluster/cluster.hpp"
 #include "sched/metrics/disruption_summary.hpp"
+#include "sched/metrics/job_groups.hpp"
 #include "sched/simulation/policy.hpp"
 #include "sched/simulation/result.hpp"
 #include "workloads/jobs/job.hpp"
@@ -88,10 +89,18 @@ struct JobFigures {
   std::int64_t preemptions = 0;
 };
 
-/// The figures over the jobs of one tenant.
-struct TenantFigures {
-  std::string tenant{};  ///< empty for the jobs without one
+/// Figures over the jobs of one group.
+struct GroupFigures {
+  std::string name{};    ///< empty for the jobs without a tenant, user, ...
+  double gpu_hours = 0;  ///< GPUs held x hours
   JobFigures figures{};
+};
+
+/// Figures by a property of jobs, in the order in which the trace names the groups.
+struct GroupedFigures {
+  JobGrouping grouping{};
+  std::vector<GroupFigures> groups{};  ///< those with jobs
+  bool is_asked = false;               ///< whether tables are to show it
 };
 
 /// One replay in numbers: the figures over all jobs, and those of the whole cluster.
@@ -108,12 +117,13 @@ struct Summary : JobFigures {
   std::int64_t events = 0;
   std::optional<DisruptionSummary> disruptions;  ///< none where nothing could cost jobs time
   std::vector<PolicyFigure> figures;             ///< what the policy tells of its own work
-  /// In the order in which the trace names the tenants, the jobs without one last; none for a single tenant.
-  std::vector<TenantFigures> by_tenant;
+  /// By tenant, where there are several, and by the property that was asked for, if it was.
+  std::vector<GroupedFigures> grouped;
 };
 
-/// Computes them from a schedule of these jobs under the policy of this spec. O(jobs log jobs).
+/// Computes them from a schedule of these jobs under the policy of this spec, and by a property of jobs.
+/// O(jobs log jobs).
 Summary summarize(const Workload& workload, const ClusterSpec& cluster, const SimulationResult& result,
-                  std::string policy);
+                  std::string policy, std::optional<JobGrouping> by = std::nullopt);
 
 }  // namespace vtrain

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <future>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -49,6 +50,42 @@ TEST_CASE("compare: a policy that completes no job has no JCT, which is not the 
     CHECK(rejected[key].is_null());
   }
   CHECK(slurp(work / "out/report.html").find("has the shortest average JCT of them") == std::string::npos);
+}
+
+TEST_CASE("replay: figures by user, queue, type and size, in the table, the JSON and the report") {
+  const TemporaryFolder work;
+  // Each job has the whole cluster, in turn: waits are 0, 40, 50 and 60 s, by 4 of 5 jobs; `e` is small and
+  // runs beside nobody, from 70 on.
+  work.write("jobs.csv",
+             "job_id,user,queue,submit_s,num_gpus,gpu_type,duration_s\n"
+             "a,ann,day,0,8,a100,40\nb,ben,day,0,8,,10\nc,ben,night,0,8,,10\nd,,night,0,8,,10\n"
+             "e,ann,night,0,2,,10\n");
+  const std::string command = "replay --trace jobs.csv --cluster 1x8:a100 --policy fifo --by ";
+  const auto figures_by = [&](const std::string& grouping) {
+    const json document = json::parse(run_vtrain(command + grouping + " --json", work.path()).out);
+    std::map<std::string, std::pair<int, double>> figures;
+    for (const json& group : document.at("by_" + grouping))
+      figures[group.at(grouping)] = {group.at("jobs"), group.at("avg_waiting_time_s")};
+    return figures;
+  };
+  using Figures = std::map<std::string, std::pair<int, double>>;
+  CHECK(figures_by("user") == Figures{{"ann", {2, 35}}, {"ben", {2, 45}}, {"", {1, 60}}});
+  CHECK(figures_by("queue") == Figures{{"day", {2, 20}}, {"night", {3, 60}}});
+  CHECK(figures_by("type") == Figures{{"a100", {1, 0}}, {"", {4, 55}}});
+  CHECK(figures_by("size") == Figures{{"5\u20138", {4, 37.5}}, {"2", {1, 70}}});
+
+  const CommandResult shown = run_vtrain(command + "user --out out", work.path());
+  CHECK(shown.out.find("user     policy  jobs") != std::string::npos);
+  CHECK(shown.out.find("no user  fifo       1") != std::string::npos);
+  CHECK(slurp(work / "out/report.html").find("<h2>By user</h2>") != std::string::npos);
+  // What was asked for is repeated with the spec.
+  const CommandResult again = run_vtrain("replay --spec out/run.json --json", work.path());
+  CHECK(json::parse(again.out).contains("by_user"));
+
+  const CommandResult unknown = run_vtrain(command + "tenant", work.path());
+  CHECK(unknown.exit_code == 2);
+  CHECK(unknown.err.find("--by: expected what the trace says of its jobs, one of 'user', 'queue', 'type' and "
+                         "'size', found 'tenant'") != std::string::npos);
 }
 
 TEST_CASE("replay: bounded slowdown takes short jobs for 10 s long, in all that is written, and by tenant") {

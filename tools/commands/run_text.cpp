@@ -14,6 +14,7 @@
 #include "sched/metrics/metrics.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
+#include "tools/report/group_table.hpp"
 #include "tools/report/metric.hpp"
 #include "traces/editing/statistics.hpp"
 
@@ -183,6 +184,13 @@ std::string lost_gpu_hours(const std::vector<RunResult>& runs) {
     table.add_row(std::move(row));
   }
   return "\n" + table.to_string() + "goodput: work that lasts, of what all GPUs could have done\n";
+}
+
+std::string figures_by_group(const std::vector<RunResult>& runs) {
+  std::vector<const Summary*> replays;
+  for (const RunResult& run : runs)
+    replays.push_back(&run.summary);
+  return group_table_text(replays);
 }
 
 std::string notes_on_runs(const Scenario& scenario, const std::vector<RunResult>& runs) {

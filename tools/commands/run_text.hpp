@@ -25,6 +25,9 @@ Comparison comparison_of(const std::vector<RunResult>& runs);
 /// jobs any; empty if there is none. Causes that cost nothing under any policy are left out.
 std::string lost_gpu_hours(const std::vector<RunResult>& runs);
 
+/// The table of figures by a property of jobs, if one was asked for; else empty.
+std::string figures_by_group(const std::vector<RunResult>& runs);
+
 /// Lines on what the table does not show: policies that cannot differ, free interruptions, fragmentation,
 /// jobs that did not complete, figures that policies report of their own work.
 std::string notes_on_runs(const Scenario& scenario, const std::vector<RunResult>& runs);

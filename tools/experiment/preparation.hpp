@@ -11,6 +11,7 @@
 #include "policies/registry.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "sched/disruption/disruptions.hpp"
+#include "sched/metrics/job_groups.hpp"
 #include "sched/placement/placement.hpp"
 #include "sched/simulation/policy.hpp"
 #include "sched/tenants/tenant_tree.hpp"
@@ -46,6 +47,7 @@ struct ScenarioParts {
   ClusterSpec cluster;
   TenantTree tenants;
   PlacementKind placement = PlacementKind::Count;
+  std::optional<JobGrouping> by{};            ///< property of jobs by which figures are split
   std::vector<PreparedPolicy> policies{};     ///< of the spec, each for its first run
   bool has_curves = false;                    ///< jobs have curves, for elastic policies
   std::unique_ptr<ClusterPricing> pricing{};  ///< prices jobs given by model and iterations

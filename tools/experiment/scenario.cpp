@@ -69,6 +69,11 @@ Result<Scenario> Scenario::prepare(ScenarioSpec spec, std::vector<std::string>& 
   return without_exceptions([&]() -> Result<Scenario> {
     auto parts = prepare_parts(std::move(spec), registry, warnings);
     if (!parts) return fail(std::move(parts.error()));
+    if (!parts->spec.by.empty()) {
+      const auto by = parse_grouping(parts->spec.by, parts->workload);
+      if (!by) return fail(by.error());
+      parts->by = *by;
+    }
     auto state = std::make_unique<State>();
     state->parts = *std::move(parts);
     state->registry = &registry;
@@ -95,7 +100,7 @@ Result<RunResult> Scenario::run(const std::string& policy, const RunOptions& opt
     auto result = simulate(parts.workload, parts.cluster, *prepared->policy, simulation);
     const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
     if (!result) return fail(std::move(result.error()));
-    Summary summary = summarize(parts.workload, parts.cluster, *result, policy);
+    Summary summary = summarize(parts.workload, parts.cluster, *result, policy, parts.by);
     return RunResult{std::move(summary), *std::move(result), takes_costs, wall_s};
   });
 }

@@ -50,6 +50,7 @@ struct ScenarioSpec {
   DisruptionArguments disruptions{};
   std::vector<std::string> policies{};  ///< specs, `NAME:key=value,...`
   std::string timeline = "auto";        ///< `always`, `never` or `auto`
+  std::string by{};                     ///< `tenant`, `user`, `queue`, `type` or `size`; empty: none
   bool spreadsheet_safe = false;        ///< of the names in tables
   std::string command{};                ///< that was first given for it, for people; may be empty
   SpecFiles files{};

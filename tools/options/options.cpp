@@ -199,6 +199,12 @@ void add_scenario_options(CLI::App& command, ScenarioSpec& spec) {
                   "Write timeline.json for Perfetto: always, never, or auto (up to 5,000 jobs)")
       ->check(one_of({"always", "never", "auto"}))
       ->capture_default_str();
+
+  command
+      .add_option(
+          "--by", spec.by,
+          "Also show the figures by tenant, user, queue, type (GPUs requested) or size (their number)")
+      ->check(one_of({"tenant", "user", "queue", "type", "size"}));
   add_spreadsheet_option(command, spec.spreadsheet_safe);
   command.add_flag(
       "--strict", spec.trace.strict,

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -154,17 +153,6 @@ json outages_json(const ReportInput& input) {
 std::string short_name(std::string_view name) {
   return name.size() <= kMaxNameBytes ? std::string(name)
                                       : std::string(first_bytes(name, kMaxNameBytes)) + "...";
-}
-
-std::size_t size_class(GpuCount num_gpus) {
-  return static_cast<std::size_t>(
-      std::bit_width(static_cast<std::uint32_t>(std::max(num_gpus.value, 1) - 1)));
-}
-
-std::string size_class_label(std::size_t index) {
-  if (index < 2) return index == 0 ? "1" : "2";
-  const std::int64_t most = std::int64_t{1} << index;
-  return fmt::format("{}\u2013{}", with_thousands(most / 2 + 1), with_thousands(most));
 }
 
 json step_series_json(const StepSeries& series, bool exact) {

@@ -22,10 +22,6 @@ using SortedSamples = std::vector<std::vector<double>>;
 
 /// A name cut to 60 bytes, so that a hostile trace does not make a hostile page.
 std::string short_name(std::string_view name);
-/// Sizes by powers of two: 0 for one GPU, 1 for 2, 2 for 3-4, 3 for 5-8, ...
-std::size_t size_class(GpuCount num_gpus);
-/// `5-8`.
-std::string size_class_label(std::size_t index);
 /// `{"mean", "low", "high"}`, only `mean` if exact.
 nlohmann::json step_series_json(const StepSeries& series, bool exact);
 

@@ -12,6 +12,7 @@
 #include "core/base/numbers.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/chart_data.hpp"
+#include "tools/report/group_table.hpp"
 #include "tools/report/page.hpp"
 #include "tools/report/summary.hpp"
 #include "traces/editing/statistics.hpp"
@@ -151,6 +152,9 @@ std::string page_title(const ReportInput& input) {
 
 std::string render_report(const ReportInput& input) {
   using namespace report;
+  std::vector<const Summary*> replays;
+  for (const ReportRun& run : input.runs)
+    replays.push_back(&run.summary);
   check_input(input);
   json data = {{"policies", json::array()}, {"totalGpus", input.cluster.total_gpus().value}};
   for (const ReportRun& run : input.runs)
@@ -168,7 +172,7 @@ std::string render_report(const ReportInput& input) {
        .eyebrow = input.trace_name,
        .answer = headline(input.runs),
        .facts = fmt::format("{}; cluster {}.", describe_jobs(input), input.cluster.describe()),
-       .summary_html = summary_table(input.runs) + loss_table(input.runs),
+       .summary_html = summary_table(input.runs) + loss_table(input.runs) + group_table_html(replays),
        .help =
            "Point at a picture for exact values, drag across it to zoom, double-click to go back. Press a "
            "policy's name below a picture to hide it everywhere.",

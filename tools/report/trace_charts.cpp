@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/numbers.hpp"
+#include "sched/metrics/job_groups.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/page.hpp"

@@ -59,14 +59,14 @@ ordered_json numbers_to_json(const Summary& summary) {
   return json;
 }
 
-/// The figures of each tenant, under the keys of those over all jobs.
-ordered_json tenants_to_json(const std::vector<TenantFigures>& by_tenant) {
+/// The figures of each group, under the keys of those over all jobs.
+ordered_json groups_to_json(const GroupedFigures& grouped) {
   ordered_json json = ordered_json::array();
-  for (const TenantFigures& tenant : by_tenant) {
-    ordered_json row = {{"tenant", tenant.tenant}};
+  for (const GroupFigures& group : grouped.groups) {
+    ordered_json row = {{std::string(name_of(grouped.grouping)), group.name}, {"gpu_hours", group.gpu_hours}};
     for (const Metric& metric : run_metrics()) {
       if (!metric.key.empty() && metric.of_jobs != nullptr)
-        row[std::string(metric.key)] = metric_to_json(metric, metric.of_jobs(tenant.figures));
+        row[std::string(metric.key)] = metric_to_json(metric, metric.of_jobs(group.figures));
     }
     json.push_back(std::move(row));
   }
@@ -89,7 +89,8 @@ ordered_json summary_to_json(const Summary& summary) {
   ordered_json json = numbers_to_json(summary);
   if (!summary.figures.empty()) json["policy_figures"] = figures_to_json(summary.figures);
   if (summary.fragmentation) json["fragmentation"] = to_json(*summary.fragmentation);
-  if (!summary.by_tenant.empty()) json["by_tenant"] = tenants_to_json(summary.by_tenant);
+  for (const GroupedFigures& grouped : summary.grouped)
+    json[fmt::format("by_{}", name_of(grouped.grouping))] = groups_to_json(grouped);
   return json;
 }
 

@@ -186,24 +186,26 @@ TEST_CASE("metrics: each tenant's figures are those of its jobs in the same sche
   replay.add(4, 20, 60, 8).tenant = vision;
   replay.add(4, 4, 4, 99, JobState::Rejected).tenant = vision;
   const Summary summary = replay.summary();
-  REQUIRE(summary.by_tenant.size() == 2);
-  CHECK(summary.by_tenant[0].tenant == "vision");
-  CHECK(summary.by_tenant[1].tenant.empty());
-  const JobFigures& figures = summary.by_tenant[0].figures;
+  REQUIRE(summary.grouped.size() == 1);
+  const std::vector<GroupFigures>& groups = summary.grouped[0].groups;
+  REQUIRE(groups.size() == 2);
+  CHECK(groups[0].name == "vision");
+  CHECK(groups[1].name.empty());
+  const JobFigures& figures = groups[0].figures;
   CHECK(figures.jobs == 3);
   CHECK(figures.rejected == 1);
   CHECK(figures.avg_jct_s == 38);
   CHECK(figures.avg_waiting_time_s == 13);
   CHECK(figures.finish_time_fairness_max == summary.finish_time_fairness_max);
-  CHECK(summary.by_tenant[1].figures.avg_jct_s == 10);
-  CHECK(summary.by_tenant[1].figures.finish_time_fairness_max < figures.finish_time_fairness_max);
+  CHECK(groups[1].figures.avg_jct_s == 10);
+  CHECK(groups[1].figures.finish_time_fairness_max < figures.finish_time_fairness_max);
 }
 
 TEST_CASE("metrics: the figures of a single tenant are those of the replay") {
   Replay replay;
   const TenantId only = replay.workload.tenant("only");
   replay.add(0, 0, 10, 8).tenant = only;
-  CHECK(replay.summary().by_tenant.empty());
+  CHECK(replay.summary().grouped.empty());
 }
 
 TEST_CASE("metrics: nothing completed") {
