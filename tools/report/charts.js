@@ -84,7 +84,7 @@ function timeTickWidth(low, high) {
   const span = high - low, step = span / 8;
   if (step >= day) return 48;
   const parts = (high >= day) + (step < hour * 12 && high >= hour) + (step < hour) + (step < minute && high >= minute);
-  return 24 + 22 * Math.max(1, parts);
+  return 26 + 25 * Math.max(1, parts);
 }
 const timeAxis = () => axis({
   space: (plot, index, low, high) => timeTickWidth(low, high), size: 32, incrs: timeSteps,
@@ -138,7 +138,7 @@ function makeChart(place, height, options, {group = place, paperWidth = 640, cel
     const built = options();
     const width = isPaper() ? paperWidth : place.clientWidth || 300;
     chart.plot = new uPlot({
-      width, height: Math.round(height * (isPaper() && !cell ? 0.66 : width < 480 && !cell ? 0.85 : 1)), legend: {show: false}, padding: [10, 14, 0, 0],
+      width, height: Math.round(height * (isPaper() && !cell ? 0.66 : width < 480 && !cell ? 0.85 : 1)), legend: {show: false}, padding: [10, 26, 0, 0],
       ...built.options, cursor: {points: {show: false}, focus: {prox: -1}, drag: {x: true, y: false}, ...built.options.cursor},
     }, built.data, place);
     Object.assign(chart, {policyOf: built.policyOf, full: built.full ?? {}, sayWindow: built.sayWindow});

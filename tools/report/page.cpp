@@ -56,7 +56,7 @@ std::string assumptions_html(const Page& page) {
   if (page.assumptions.empty()) return "";
   std::string html = "<section aria-labelledby=\"assumed\"><h2 id=\"assumed\">Assumed</h2>\n<ul>\n";
   for (const std::string& assumption : page.assumptions)
-    html += fmt::format("<li>{}</li>\n", escape_html(assumption));
+    html += fmt::format("<li>{}</li>\n", with_whole_quantities(escape_html(assumption)));
   return html + "</ul></section>\n";
 }
 
@@ -177,7 +177,8 @@ std::string figure_html(const Figure& figure) {
       "<p>{3}</p></figcaption>\n<div class=\"chart\" tabindex=\"0\" role=\"application\" "
       "aria-roledescription=\"chart\" "
       "aria-label=\"{2}. {3}\" aria-describedby=\"help\"></div>\n{4}</figure>\n",
-      figure.id, figure.width, escape_html(figure.title), escape_html(figure.caption), figure.extra);
+      figure.id, figure.width, escape_html(figure.title), with_whole_quantities(escape_html(figure.caption)),
+      figure.extra);
 }
 
 void add_figure(std::string& html, json& data, std::string_view key, json value, const Figure& figure) {
