@@ -10,12 +10,14 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <tuple>
 
 #include "core/base/numbers.hpp"
 #include "core/base/utf8.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/gantt.hpp"
+#include "tools/report/page.hpp"
 #include "tools/report/report.hpp"
 #include "tools/report/step_series.hpp"
 
@@ -27,8 +29,9 @@ using nlohmann::json;
 /// More cannot be told apart on a screen, and would make the page large.
 constexpr std::size_t kMaxPoints = 500;
 constexpr std::size_t kMaxExactTimes = 1000;
-constexpr std::size_t kMaxRuns = 2000;
-constexpr std::size_t kMaxBars = 12000;
+constexpr std::size_t kMaxSegments = 4000;
+/// Bound of the Gantt chart of all policies together.
+constexpr std::size_t kMaxGanttBytes = 500'000;
 constexpr std::size_t kMaxOutages = 2000;
 constexpr std::size_t kMaxTenants = 10;
 /// Names in the chart data are cut to this many bytes, so that a hostile trace does not make a hostile page.
@@ -117,17 +120,103 @@ json deadline_groups_json(const ReportInput& input, std::vector<DeadlineGroup> g
   return out;
 }
 
-std::string tenant_name(const Workload& workload, const Job& job) {
-  return job.tenant ? short_name(workload.tenants[job.tenant.value]) : std::string();
+/// Names in the order of their first use.
+class UsedNames {
+ public:
+  template <class Id>
+  int place_of(const NameTable& table, Id id) {
+    if (!id) return -1;
+    const auto [entry, is_new] = place_.emplace(id.value, static_cast<int>(place_.size()));
+    if (is_new) names_.push_back(short_name(table[id.value]));
+    return entry->second;
+  }
+  json names() const { return names_; }
+
+ private:
+  std::map<std::uint32_t, int> place_;
+  std::vector<std::string> names_;
+};
+
+/// Eight digits: the error is below a millionth of what a screen can show.
+json gantt_time(SimTime time) {
+  return round_to_digits(to_seconds(time), 8);
 }
 
-json gantt_job_json(const Workload& workload, const Job& job) {
-  return {short_name(job.name),
-          tenant_name(workload, job),
-          job.model ? short_name(workload.models[job.model.value]) : std::string(),
-          job.num_gpus.value,
-          to_seconds(job.submit),
-          job.has_deadline() ? json(to_seconds(job.deadline)) : json()};
+/// The jobs that bars belong to, in the order of their first bar.
+class GanttJobs {
+ public:
+  explicit GanttJobs(const Workload& workload) : workload_(workload) {}
+
+  std::size_t place_of(JobId id) {
+    const auto [entry, is_new] = place_.emplace(id, place_.size());
+    if (is_new) {
+      const Job& job = workload_.jobs[id.value];
+      jobs_.push_back({short_name(job.name), tenants_.place_of(workload_.tenants, job.tenant),
+                       models_.place_of(workload_.models, job.model), job.num_gpus.value,
+                       gantt_time(job.submit), job.has_deadline() ? gantt_time(job.deadline) : json()});
+    }
+    return entry->second;
+  }
+
+  /// A digit a job: whether it met its deadline.
+  std::string met(const SimulationResult& result) const {
+    std::string digits(place_.size(), '0');
+    for (const auto& [job, place] : place_) {
+      if (deadline_met(workload_.jobs[job.value], result.outcomes[job.value])) digits[place] = '1';
+    }
+    return digits;
+  }
+
+  void put_into(json& gantt) const {
+    gantt["jobs"] = jobs_;
+    gantt["tenants"] = tenants_.names();
+    gantt["models"] = models_.names();
+  }
+
+ private:
+  const Workload& workload_;
+  std::map<JobId, std::size_t> place_;
+  UsedNames tenants_;
+  UsedNames models_;
+  json jobs_ = json::array();
+};
+
+/// The Gantt chart with at most so many segments a policy.
+json gantt_of_largest(const ReportInput& input, std::size_t most) {
+  GanttJobs jobs(*input.workload);
+  json gantt = {{"bars", json::array()}, {"met", json::array()}, {"segments", json::array()}};
+  for (const ReportRun& run : input.runs) {
+    const std::vector<JobSegment>& all = run.result->segments;
+    const DrawnSegments drawn = largest_segments(all, most);
+    json& mine = gantt["bars"].emplace_back(json::array());
+    const GanttBar* before = nullptr;
+    const std::vector<GanttBar> bars = lay_out_gantt(input.cluster, drawn.segments);
+    for (const GanttBar& bar : bars) {
+      const bool is_same_segment = before != nullptr && before->job == bar.job && before->begin == bar.begin;
+      if (!is_same_segment)
+        mine.push_back({jobs.place_of(bar.job), gantt_time(bar.begin), gantt_time(bar.end)});
+      mine.back().push_back(bar.first_lane);
+      mine.back().push_back(bar.num_lanes);
+      before = &bar;
+    }
+    gantt["segments"].push_back(
+        {drawn.segments.size(), all.size(), round_to_digits(drawn.gpu_time_ratio, 6)});
+  }
+  for (const ReportRun& run : input.runs)
+    gantt["met"].push_back(jobs.met(*run.result));
+  jobs.put_into(gantt);
+  return gantt;
+}
+
+/// Position of the run that met most deadlines; where all did the same, that completed most jobs in the
+/// shortest time.
+std::size_t best_run(const ReportInput& input) {
+  const auto best = std::ranges::max_element(input.runs, {}, [](const ReportRun& run) {
+    const Summary& summary = run.summary;
+    return std::tuple(summary.deadline_satisfactory_ratio.value_or(0), summary.completed,
+                      std::isnan(summary.avg_jct_s) ? 0 : -summary.avg_jct_s);
+  });
+  return static_cast<std::size_t>(best - input.runs.begin());
 }
 
 /// The outages of every policy, or null when there are none, or more than can be told apart.
@@ -276,36 +365,32 @@ bool has_recorded_runs(const ReportInput& input) {
   });
 }
 
+bool has_segments_on_nodes(const ReportInput& input) {
+  return std::ranges::any_of(input.runs, [](const ReportRun& run) {
+    return !run.result->segments.empty() && !run.result->segments.front().parts.empty();
+  });
+}
+
 json gantt_json(const ReportInput& input) {
-  std::size_t num_runs = 0;
-  for (const ReportRun& run : input.runs)
-    num_runs += run.result->segments.size();
-  if (num_runs == 0 || num_runs > kMaxRuns || !has_recorded_runs(input)) return nullptr;
-  const Workload& workload = *input.workload;
-  std::map<JobId, std::size_t> place;  // in the list of jobs below
-  json jobs = json::array();
-  json bars = json::array();
-  json met = json::array();
-  std::size_t num_bars = 0;
-  for (const ReportRun& run : input.runs) {
-    json& mine = bars.emplace_back(json::array());
-    for (const GanttBar& bar : lay_out_gantt(input.cluster, run.result->segments)) {
-      if (++num_bars > kMaxBars) return nullptr;
-      const auto [entry, is_new] = place.emplace(bar.job, place.size());
-      if (is_new) jobs.push_back(gantt_job_json(workload, workload.jobs[bar.job.value]));
-      mine.push_back(
-          {entry->second, to_seconds(bar.begin), to_seconds(bar.end), bar.first_lane, bar.num_lanes});
-    }
+  const bool has_segments =
+      std::ranges::any_of(input.runs, [](const ReportRun& run) { return !run.result->segments.empty(); });
+  if (!has_segments || !has_recorded_runs(input)) return nullptr;
+  std::size_t most = kMaxSegments;
+  json gantt = gantt_of_largest(input, most);
+  for (std::size_t bytes = 0; (bytes = embed_json(gantt).size()) > kMaxGanttBytes && most > 1;) {
+    // A little fewer than the bytes allow, for the segments left have more pieces.
+    const double fits = 0.95 * static_cast<double>(kMaxGanttBytes) / static_cast<double>(bytes);
+    std::size_t longest = 0;
+    for (const json& drawn : gantt["segments"])
+      longest = std::max(longest, drawn[0].get<std::size_t>());
+    most = std::max<std::size_t>(1, static_cast<std::size_t>(fits * static_cast<double>(longest)));
+    gantt = gantt_of_largest(input, most);
   }
-  // Whether the job met its deadline, by policy and place in the list of jobs.
-  for (const ReportRun& run : input.runs) {
-    std::vector<int> met_by_job(place.size());
-    for (const auto& [job, index] : place) {
-      met_by_job[index] = deadline_met(workload.jobs[job.value], run.result->outcomes[job.value]) ? 1 : 0;
-    }
-    met.push_back(met_by_job);
+  gantt["shown"] = best_run(input);
+  if (has_segments_on_nodes(input)) {
+    for (const NodeGroup& group : input.cluster.groups)
+      gantt["groups"].push_back({group.num_nodes, group.gpus_per_node.value});
   }
-  json gantt = {{"jobs", std::move(jobs)}, {"bars", std::move(bars)}, {"met", std::move(met)}};
   if (json outages = outages_json(input); !outages.is_null()) gantt["outages"] = std::move(outages);
   return gantt;
 }

@@ -47,13 +47,26 @@ nlohmann::json deadlines_by_size_json(const ReportInput& input);
 /// The same by tenant: the ten with most deadlines, the others together. Null for fewer than two tenants.
 nlohmann::json deadlines_by_tenant_json(const ReportInput& input);
 
-/// The bars of every policy, or null when there are more than 2,000 stretches, too many pieces, or runs that
-/// were not recorded. `outages` is there if nodes went out of service, at most 2,000 times under all policies
-/// together: `[[node, begin, end or null, 0 for a failure and 1 for a drain, first lane, lanes] per outage]`
-/// a policy.
+/// The Gantt chart of every policy, or null when runs were not recorded or nothing ran. A policy with more
+/// segments than fit has those with the most GPU time, at most 4,000; all policies have the same limit, and
+/// together they take at most 500 kB.
+///
+///     {"jobs": [[name, tenant, model, GPUs, submission, deadline or null] a job], "tenants": [name],
+///     "models":
+///      [name], "bars": [[[job, begin, end, first lane, lanes, ...] a segment] a policy], "met": ["0110" a
+///      policy], "segments": [[drawn, all, ratio of the GPU time] a policy], "shown": policy, "groups":
+///      [[nodes, GPUs]]}
+///
+/// A segment has two numbers for each of its pieces. Tenants and models are positions in their lists or -1;
+/// `met` has a digit a job. `groups` has the nodes behind the lanes, under placements that know them. `shown`
+/// is the policy with the best result. `outages` is there if nodes went out of service, at most 2,000 times
+/// under all policies together: `[[node, begin, end or null, 0 for a failure and 1 for a drain, first lane,
+/// lanes] an outage]` a policy.
 nlohmann::json gantt_json(const ReportInput& input);
 
-/// Whether every job's stretches were recorded under every policy.
+/// Whether every job's segments were recorded under every policy.
 bool has_recorded_runs(const ReportInput& input);
+/// Whether segments say on which nodes they are.
+bool has_segments_on_nodes(const ReportInput& input);
 
 }  // namespace vtrain::report

@@ -64,6 +64,20 @@ std::vector<LaneRange> lanes_of_nodes(const ClusterSpec& cluster) {
   return nodes;
 }
 
+/// Orders the ranges and makes one of those that touch.
+void join_neighbours(std::vector<LaneRange>& ranges) {
+  std::ranges::sort(ranges, {}, &LaneRange::first);
+  std::vector<LaneRange> joined;
+  for (const LaneRange range : ranges) {
+    if (!joined.empty() && joined.back().first + joined.back().count == range.first) {
+      joined.back().count += range.count;
+    } else {
+      joined.push_back(range);
+    }
+  }
+  ranges = std::move(joined);
+}
+
 struct HeldLanes {
   SimTime end{};
   std::vector<LaneRange> pieces;
@@ -94,11 +108,34 @@ std::vector<GanttBar> lay_out_gantt(const ClusterSpec& cluster, std::span<const 
     if (run.parts.empty()) lanes.take({0, num_lanes}, run.num_gpus.value, mine.pieces);
     for (const GangPart& part : run.parts)
       lanes.take(nodes.at(part.node.value), part.gpus.value, mine.pieces);
+    join_neighbours(mine.pieces);
     for (const LaneRange piece : mine.pieces)
       bars.push_back({run.job, run.begin, run.end, piece.first, piece.count});
     held.push(std::move(mine));
   }
   return bars;
+}
+
+DrawnSegments largest_segments(std::span<const JobSegment> segments, std::size_t most) {
+  if (segments.size() <= most) return {{segments.begin(), segments.end()}, 1};
+  const auto gpu_time = [&](std::size_t i) {
+    return to_seconds(segments[i].end - segments[i].begin) * segments[i].num_gpus.value;
+  };
+  std::vector<std::size_t> order(segments.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>{}, gpu_time);
+  std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most));
+  DrawnSegments drawn;
+  double drawn_time = 0;
+  double all_time = 0;
+  for (std::size_t rank = 0; rank < order.size(); ++rank) {
+    all_time += gpu_time(order[rank]);
+    if (rank >= most) continue;
+    drawn_time += gpu_time(order[rank]);
+    drawn.segments.push_back(segments[order[rank]]);
+  }
+  drawn.gpu_time_ratio = all_time > 0 ? drawn_time / all_time : 1;
+  return drawn;
 }
 
 std::vector<OutageBar> lay_out_outages(const ClusterSpec& cluster, std::span<const Outage> outages) {

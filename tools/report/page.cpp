@@ -16,6 +16,8 @@ namespace embedded {
 extern const std::string_view report_template;
 extern const std::string_view report_css;
 extern const std::string_view format_js;
+extern const std::string_view charts_js;
+extern const std::string_view gantt_js;
 extern const std::string_view report_js;
 extern const std::string_view uplot_js;
 extern const std::string_view uplot_css;
@@ -26,6 +28,21 @@ namespace report {
 namespace {
 
 using nlohmann::json;
+
+/// What the keys and the pointer do on every picture; the page gives it to assistive technology, too.
+constexpr std::string_view kChartHelp =
+    "Point at a picture for exact values, drag across it to zoom, double-click to go back. With the "
+    "keyboard: "
+    "Tab to a picture; + and \u2212 zoom, arrows move, Shift with arrows points, 0 goes back. The numbers "
+    "are "
+    "below each picture. ";
+
+/// Units of durations and shares.
+constexpr std::array<std::string_view, 9> kUnits = {"d", "h", "m", "s", "ms", "us", "min", "%", "points"};
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 std::string provenance_html(const Page& page) {
   std::string html;
@@ -39,7 +56,7 @@ std::string assumptions_html(const Page& page) {
   if (page.assumptions.empty()) return "";
   std::string html = "<section aria-labelledby=\"assumed\"><h2 id=\"assumed\">Assumed</h2>\n<ul>\n";
   for (const std::string& assumption : page.assumptions)
-    html += fmt::format("<li>{}</li>\n", escape_html(assumption));
+    html += fmt::format("<li>{}</li>\n", with_whole_quantities(escape_html(assumption)));
   return html + "</ul></section>\n";
 }
 
@@ -87,6 +104,38 @@ std::string escape_html(std::string_view text) {
   return out;
 }
 
+std::string with_whole_quantities(std::string_view text) {
+  constexpr std::string_view kNoBreak = "\u00a0";
+  constexpr std::string_view kPunctuation = ",.;:()";
+  constexpr std::string_view kEndsWord = " ,.;:()\n";
+  const auto word_at = [text](std::size_t at) {
+    const std::size_t end = text.find_first_of(kEndsWord, at);
+    return text.substr(at, end == std::string_view::npos ? end : end - at);
+  };
+  const auto is_unit = [](std::string_view word) {
+    return std::find(kUnits.begin(), kUnits.end(), word) != kUnits.end();
+  };
+  std::string out;
+  bool ends_quantity = false;  // the word before is a unit after a number
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool is_space = text[at] == ' ' && at > 0 && at + 1 < text.size();
+    const std::string_view next = is_space ? word_at(at + 1) : std::string_view();
+    const bool before_unit = is_space && is_digit(text[at - 1]) && is_unit(next);
+    const std::size_t after = at + 1 + next.size();
+    const bool before_part = is_space && ends_quantity && next.size() == 2 && is_digit(next[0]) &&
+                             is_digit(next[1]) && after < text.size() && text[after] == ' ' &&
+                             is_unit(word_at(after + 1));
+    if (kPunctuation.find(text[at]) != std::string_view::npos) ends_quantity = false;
+    if (is_space) ends_quantity = before_unit;
+    if (before_unit || before_part) {
+      out += kNoBreak;
+    } else {
+      out += text[at];
+    }
+  }
+  return out;
+}
+
 std::string embed_json(const nlohmann::json& value) {
   const std::string text = with_printable_strings(value).dump();
   std::string out;
@@ -125,9 +174,11 @@ std::string figure_html(const Figure& figure) {
   return fmt::format(
       "<figure id=\"{0}\" class=\"{1}\" aria-labelledby=\"{0}-title\">\n<figcaption><h2 "
       "id=\"{0}-title\">{2}</h2>\n"
-      "<p>{3}</p></figcaption>\n<div class=\"chart\" role=\"img\" aria-label=\"Chart: {2}. "
-      "{3}\"></div>\n{4}</figure>\n",
-      figure.id, figure.width, escape_html(figure.title), escape_html(figure.caption), figure.extra);
+      "<p>{3}</p></figcaption>\n<div class=\"chart\" tabindex=\"0\" role=\"application\" "
+      "aria-roledescription=\"chart\" "
+      "aria-label=\"{2}. {3}\" aria-describedby=\"help\"></div>\n{4}</figure>\n",
+      figure.id, figure.width, escape_html(figure.title), with_whole_quantities(escape_html(figure.caption)),
+      figure.extra);
 }
 
 void add_figure(std::string& html, json& data, std::string_view key, json value, const Figure& figure) {
@@ -156,13 +207,13 @@ std::string time_caption(std::string_view subject, const json& series) {
 std::string render_page(const Page& page, const json& data) {
   const std::string title = escape_html(page.title);
   const std::string eyebrow = escape_html(page.eyebrow);
-  const std::string answer = escape_html(page.answer);
-  const std::string facts = escape_html(page.facts);
-  const std::string help = escape_html(page.help);
+  const std::string answer = with_whole_quantities(escape_html(page.answer));
+  const std::string facts = with_whole_quantities(escape_html(page.facts));
+  const std::string help = escape_html(std::string(kChartHelp) + page.help);
   const std::string assumptions = assumptions_html(page);
   const std::string provenance = provenance_html(page);
   const std::string chart_data = embed_json(data);
-  const std::array<std::pair<std::string_view, std::string_view>, 16> values{{
+  const std::array<std::pair<std::string_view, std::string_view>, 18> values{{
       {"title", title},
       {"eyebrow", eyebrow},
       {"answer", answer},
@@ -178,6 +229,8 @@ std::string render_page(const Page& page, const json& data) {
       {"report_css", embedded::report_css},
       {"uplot_js", embedded::uplot_js},
       {"format_js", embedded::format_js},
+      {"charts_js", embedded::charts_js},
+      {"gantt_js", embedded::gantt_js},
       {"report_js", embedded::report_js},
   }};
   return fill_template(embedded::report_template, values);

@@ -14,6 +14,10 @@ namespace vtrain::report {
 /// `text` for element content and quoted attribute values, printable but for line feeds and tabs.
 std::string escape_html(std::string_view text);
 
+/// Joins each number and its unit, and the parts of a duration, by no-break spaces: `3 h 19 m` stays on a
+/// line.
+std::string with_whole_quantities(std::string_view text);
+
 /// One line of JSON for a `<script type="application/json">` element: no `<` stays, so that nothing in it can
 /// end the element. Strings are printable: a page shows what a terminal would.
 std::string embed_json(const nlohmann::json& value);
@@ -50,7 +54,7 @@ struct Page {
   std::string answer{};        ///< the sentence that says most
   std::string facts{};         ///< a line below it
   std::string summary_html{};  ///< the tables at the top
-  std::string help{};          ///< how to use the pictures
+  std::string help{};          ///< what can be done with these pictures beyond what all allow
   std::string figures_html{};
   std::vector<std::string> assumptions{};                         ///< a sentence each
   std::vector<std::pair<std::string, std::string>> provenance{};  ///< label and value, in this order

@@ -115,23 +115,19 @@ void add_gantt(const ReportInput& input, json& data, std::string& html) {
     const bool has_runs = std::ranges::any_of(input.runs, [](const ReportRun& run) {
       return !run.result->segments.empty() || !run.result->samples.empty();
     });
-    if (!has_runs) return;
-    html +=
-        has_recorded_runs(input)
-            ? "<p class=\"note full\">No Gantt chart: there are more stretches of jobs on GPUs than can be "
-              "told apart.</p>\n"
-            : "<p class=\"note full\">No Gantt chart: the stretches of jobs on GPUs were not recorded.</p>\n";
+    if (has_runs && !has_recorded_runs(input)) {
+      html +=
+          "<p class=\"note full\">No Gantt chart: the segments of jobs were not recorded "
+          "(--timeline always records them).</p>\n";
+    }
     return;
   }
-  const bool on_nodes = std::ranges::any_of(input.runs, [](const ReportRun& run) {
-    return !run.result->segments.empty() && !run.result->segments.front().parts.empty();
-  });
   const bool has_outages =
       std::ranges::any_of(input.runs, [](const ReportRun& run) { return !run.result->outages.empty(); });
-  std::string caption =
-      "Each bar is a job on its GPUs: time since the trace's origin across, GPU number down.";
-  caption += on_nodes ? " GPUs are numbered node after node."
-                      : " Placement by count knows no nodes, so bars are on the lowest free GPUs.";
+  std::string caption = "Each bar is a job on its GPUs: time since the trace's origin across, GPUs down.";
+  caption += has_segments_on_nodes(input)
+                 ? " GPUs are numbered node after node."
+                 : " Placement by count knows no nodes, so bars are on the lowest free GPUs.";
   if (gantt.contains("outages")) {
     caption += " Behind the bars are nodes out of service.";
   } else if (has_outages) {
@@ -173,9 +169,7 @@ std::string render_report(const ReportInput& input) {
        .answer = headline(input.runs),
        .facts = fmt::format("{}; cluster {}.", describe_jobs(input), input.cluster.describe()),
        .summary_html = summary_table(input.runs) + loss_table(input.runs) + group_table_html(replays),
-       .help =
-           "Point at a picture for exact values, drag across it to zoom, double-click to go back. Press a "
-           "policy's name below a picture to hide it everywhere.",
+       .help = "Press a policy's name below a picture to hide it everywhere.",
        .figures_html = std::move(figures),
        .assumptions = input.assumptions,
        .provenance = input.provenance},

@@ -33,9 +33,9 @@ struct ReportInput {
 /// The whole page: the answer in a sentence, the table of metrics, pictures, provenance. It asks the network
 /// for nothing, stays below 1 MB for up to a dozen policies whatever the number of jobs (time series are
 /// reduced to at most 500 spans of time with their smallest, mean and largest value, distributions to 500
-/// points), and is the same bytes for the same input. The Gantt chart is there when all runs were recorded
-/// and have at most 2,000 stretches together. Throws std::logic_error for an input without workload, runs or
-/// results. O(n log n) in the number of jobs.
+/// points), and is the same bytes for the same input. The Gantt chart is there when all runs were recorded;
+/// of a policy with very many segments it has those with the most GPU time, and says so. Throws
+/// std::logic_error for an input without workload, runs or results. O(n log n) in the number of jobs.
 std::string render_report(const ReportInput& input);
 
 }  // namespace vtrain

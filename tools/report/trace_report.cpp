@@ -226,9 +226,7 @@ std::string render_trace_report(const TraceReportInput& input) {
        .summary_html = summary_html(input) + shares_html("User", statistics.users, statistics) +
                        shares_html("GPU type", statistics.gpu_types, statistics) +
                        shares_html("Model", statistics.models, statistics),
-       .help =
-           "Point at a picture for exact values, drag across it to zoom, double-click to go back. Press jobs "
-           "or GPU-hours below a picture to hide them everywhere.",
+       .help = "Press jobs or GPU-hours below a picture to hide them everywhere.",
        .figures_html = std::move(figures),
        .assumptions = input.assumptions,
        .provenance = input.provenance},

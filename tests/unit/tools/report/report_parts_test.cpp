@@ -64,6 +64,16 @@ TEST_CASE("report: embedded JSON cannot end its script element and survives byte
   CHECK(back["right to left"] == "abc\\u202efdp\\x1b");
 }
 
+TEST_CASE("report: numbers stay with their units, and the parts of a duration together") {
+  CHECK(with_whole_quantities("JCT 3 h 19 m, 40 % of 12 jobs") ==
+        "JCT 3\u00a0h\u00a019\u00a0m, 40\u00a0% of 12 jobs");
+  CHECK(with_whole_quantities("2 d") == "2\u00a0d");
+  CHECK(with_whole_quantities("easy met 5 deadlines") == "easy met 5 deadlines");
+  CHECK(with_whole_quantities("m 3 h and 12 of them, A100 m") == "m 3\u00a0h and 12 of them, A100\u00a0m");
+  CHECK(with_whole_quantities(" 5 ") == " 5 ");
+  CHECK(with_whole_quantities("").empty());
+}
+
 TEST_CASE("report: a template is filled once, and values are not looked at again") {
   const std::vector<std::pair<std::string_view, std::string_view>> values{{"a", "{{b}}"}, {"b", "2"}};
   CHECK(fill_template("x{{a}}y{{b}}{{b}}", values) == "x{{b}}y22");
@@ -294,6 +304,38 @@ TEST_CASE("report: Gantt bars never share a GPU and prefer one piece") {
   CHECK(lanes(1) == std::pair(2, 3));
   CHECK(lanes(2) == std::pair(0, 2));
   CHECK(lanes(3) == std::pair(4, 4));
+}
+
+TEST_CASE("report: neighbouring GPUs of two nodes are one bar") {
+  // Nodes of 2 GPUs; the gang has nodes 0 and 1 and one GPU of node 3.
+  const std::vector<JobSegment> runs{
+      {JobId(0),
+       at_seconds(0),
+       at_seconds(5),
+       GpuCount(5),
+       {{NodeId(3), GpuCount(1)}, {NodeId(0), GpuCount(2)}, {NodeId(1), GpuCount(2)}}}};
+  const std::vector<GanttBar> bars = lay_out_gantt(cluster_of(4, 2), runs);
+  REQUIRE(bars.size() == 2);
+  CHECK(std::pair(bars[0].first_lane, bars[0].num_lanes) == std::pair(0, 4));
+  CHECK(std::pair(bars[1].first_lane, bars[1].num_lanes) == std::pair(6, 1));
+}
+
+TEST_CASE("report: of too many segments the largest by GPU time are drawn, in their order") {
+  // GPU-seconds: 4, 12, 1, 8 and 4, of 29; the first of the two with 4 is drawn.
+  const std::vector<JobSegment> segments{{JobId(0), at_seconds(0), at_seconds(4), GpuCount(1), {}},
+                                         {JobId(1), at_seconds(1), at_seconds(4), GpuCount(4), {}},
+                                         {JobId(2), at_seconds(2), at_seconds(3), GpuCount(1), {}},
+                                         {JobId(3), at_seconds(3), at_seconds(4), GpuCount(8), {}},
+                                         {JobId(4), at_seconds(4), at_seconds(6), GpuCount(2), {}}};
+  const DrawnSegments drawn = largest_segments(segments, 3);
+  REQUIRE(drawn.segments.size() == 3);
+  CHECK(drawn.segments[0].job == JobId(0));
+  CHECK(drawn.segments[1].job == JobId(1));
+  CHECK(drawn.segments[2].job == JobId(3));
+  CHECK(drawn.gpu_time_ratio == doctest::Approx(24.0 / 29));
+  CHECK(largest_segments(segments, 5).segments.size() == 5);
+  CHECK(largest_segments(segments, 5).gpu_time_ratio == 1);
+  CHECK(largest_segments({}, 5).segments.empty());
 }
 
 TEST_CASE("report: nodes out of service are bars over all of their GPUs, with their cause") {

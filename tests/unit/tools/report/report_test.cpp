@@ -142,14 +142,50 @@ TEST_CASE("report: 200,000 jobs under eight policies stay below 1 MB") {
   CHECK(!data.contains("gantt"));
 }
 
-TEST_CASE("report: the largest Gantt chart stays below 1 MB") {
-  Example example = make_example(500, 4, true, true);
+TEST_CASE("report: a Gantt chart of many segments draws the largest and stays below 1 MB") {
+  // Hostile names take most of the bytes.
+  for (const std::size_t policies : {1, 12}) {
+    Example example = make_example(9'000, policies, true, true);
+    const std::string page = render(example);
+    CAPTURE(page.size());
+    CHECK(page.size() < 1'000'000);
+    const nlohmann::json gantt = chart_data(page)["gantt"];
+    CHECK(gantt["bars"].size() == policies);
+    for (const nlohmann::json& segments : gantt["segments"]) {
+      const auto drawn = segments[0].get<std::size_t>();
+      CHECK(drawn > (policies == 1 ? 1000 : 100));
+      CHECK(drawn <= 4000);
+      CHECK(segments[1] == 9000);
+      // The largest hold more than their share.
+      CHECK(segments[2].get<double>() > static_cast<double>(drawn) / 9000);
+      CHECK(segments[2].get<double>() < 1);
+    }
+  }
+  Example small = make_example(500, 4, true, true);
+  const nlohmann::json all = chart_data(render(small))["gantt"];
+  for (std::size_t policy = 0; policy < 4; ++policy) {
+    CHECK(all["segments"][policy] == nlohmann::json::parse("[500, 500, 1.0]"));
+    CHECK(all["bars"][policy].size() <= 500);  // jobs of this example find no free GPUs at times
+    CHECK(all["met"][policy].get<std::string>().size() == all["jobs"].size());
+  }
+}
+
+TEST_CASE("report: the Gantt chart opens with the policy that met most deadlines") {
+  Example example = make_example(100, 3, true, true);
+  for (JobOutcome& outcome : example.results[1].outcomes)
+    outcome.finished = outcome.end = outcome.start;
+  const nlohmann::json data = chart_data(render(example));
+  CHECK(data["gantt"]["shown"] == 1);
+}
+
+TEST_CASE("report: the quantities of the answer break over no line, and pictures can be focused") {
+  Example example = make_example(10, 1, true, true);
   const std::string page = render(example);
-  MESSAGE("bytes: " << page.size());
-  CHECK(page.size() < 1'000'000);
-  CHECK(chart_data(page)["gantt"]["bars"].size() == 4);
-  Example larger = make_example(501, 4, true, true);
-  CHECK(!chart_data(render(larger)).contains("gantt"));
+  const std::string answer = page.substr(page.find("<h1>"), page.find("</h1>") - page.find("<h1>"));
+  CHECK(answer.find("\u00a0%") != std::string::npos);
+  CHECK(answer.find(" %") == std::string::npos);
+  CHECK(page.find("class=\"chart\" tabindex=\"0\"") != std::string::npos);
+  CHECK(page.find("With the keyboard: ") != std::string::npos);
 }
 
 TEST_CASE("report: the same input gives the same bytes") {

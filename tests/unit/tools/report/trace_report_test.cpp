@@ -112,9 +112,9 @@ TEST_CASE("trace_report: the page says what the trace holds, and foreign text st
     job.status = JobStatus::Completed;
   }
   const std::string page = render(workload, *ClusterSpec::parse("1x8:a100"));
-  CHECK(page.find(
-            "3 jobs ask for 82 GPU-hours in 3.0 d; 66.7 % of them use 1 GPU, those of 8 GPUs take 97.6 % of "
-            "the GPU time.") != std::string::npos);
+  CHECK(page.find("3 jobs ask for 82 GPU-hours in 3.0\u00a0d; 66.7\u00a0% of them use 1 GPU, those of 8 GPUs "
+                  "take 97.6\u00a0% of "
+                  "the GPU time.") != std::string::npos);
   // 82 GPU-hours of 8 x 72.
   CHECK(page.find("offered load 0.14 on 1 x 8 A100, 8 GPUs.") != std::string::npos);
   CHECK(page.find("<script>alert") == std::string::npos);
