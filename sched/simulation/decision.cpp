@@ -7,6 +7,7 @@
 #include "sched/cluster/gpu_types.hpp"
 #include "sched/simulation/gpus_by_type.hpp"
 #include "sched/simulation/rounds.hpp"
+#include "sched/tenants/tenant_tree.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
