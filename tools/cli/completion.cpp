@@ -60,7 +60,7 @@ std::string command_cases(const CLI::App& program) {
   return fmt::format("{}", fmt::join(names, "|"));
 }
 
-/// Cases that set `words` after an option that takes names, and `words` to `FILES` after one that takes
+/// Cases that set `answers` after an option that takes names, and to `FILES` after one that takes
 /// something else.
 std::string value_cases(const CLI::App& program, const std::vector<OptionNames>& names) {
   std::string text;
@@ -71,14 +71,14 @@ std::string value_cases(const CLI::App& program, const std::vector<OptionNames>&
       std::vector<std::string> patterns;
       for (const std::string& spelling : spellings_of(*option))
         patterns.push_back(fmt::format("\"{} {}\"", name_of_command(app), spelling));
-      text += fmt::format("    {}) words='{}' ;;\n", fmt::join(patterns, "|"),
+      text += fmt::format("    {}) answers='{}' ;;\n", fmt::join(patterns, "|"),
                           values.empty() ? "FILES" : fmt::format("{}", fmt::join(values, " ")));
     }
   });
   return text;
 }
 
-/// Cases that set `words` to the commands and options of each command.
+/// Cases that set `answers` to the commands and options of each command.
 std::string word_cases(const CLI::App& program) {
   std::string text;
   for_each_command(program, [&](const CLI::App& app) {
@@ -89,7 +89,7 @@ std::string word_cases(const CLI::App& program) {
       for (std::string& spelling : spellings_of(*option))
         words.push_back(std::move(spelling));
     }
-    text += fmt::format("    \"{}\") words='{}' ;;\n", name_of_command(app), fmt::join(words, " "));
+    text += fmt::format("    \"{}\") answers='{}' ;;\n", name_of_command(app), fmt::join(words, " "));
   });
   return text;
 }
@@ -97,7 +97,7 @@ std::string word_cases(const CLI::App& program) {
 std::string bash_script(const CLI::App& program, const std::vector<OptionNames>& names) {
   return fmt::format(R"(# Completion of vtrain in bash: source <(vtrain completion bash)
 _vtrain() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} command=vtrain words= i
+  local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} command=vtrain answers= i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$command ${{COMP_WORDS[i]}}" in
@@ -106,12 +106,12 @@ _vtrain() {{
   done
   case "$command $previous" in
 {}  esac
-  if [ -z "$words" ]; then
+  if [ -z "$answers" ]; then
     case "$command" in
 {}    esac
   fi
-  [ "$words" = FILES ] && return
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  [ "$answers" = FILES ] && return
+  COMPREPLY=($(compgen -W "$answers" -- "$current"))
 }}
 complete -o default -F _vtrain vtrain
 )",
@@ -123,23 +123,22 @@ std::string zsh_script(const CLI::App& program, const std::vector<OptionNames>& 
 # Completion of vtrain in zsh: vtrain completion zsh > "${{fpath[1]}}/_vtrain"
 _vtrain() {{
   local previous=${{words[CURRENT-1]}} command=vtrain i
-  local -a line=("${{words[@]}}")
   for ((i = 2; i < CURRENT; i++)); do
-    case "$command ${{line[i]}}" in
-    {}) command+=" ${{line[i]}}" ;;
+    case "$command ${{words[i]}}" in
+    {}) command+=" ${{words[i]}}" ;;
     esac
   done
-  local words=
+  local answers=
   case "$command $previous" in
 {}  esac
-  if [[ -z $words ]]; then
+  if [[ -z $answers ]]; then
     case "$command" in
 {}    esac
   fi
-  if [[ $words == FILES ]]; then
+  if [[ $answers == FILES ]]; then
     _files
   else
-    compadd -- ${{=words}} || _files
+    compadd -- ${{=answers}} || _files
   fi
 }}
 compdef _vtrain vtrain
