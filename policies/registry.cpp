@@ -219,8 +219,50 @@ std::deque<PolicyInfo> built_in_policies() {
   };
 }
 
+/// A name under which other tools and papers know a policy or a kind of policy.
+struct ForeignName {
+  std::string_view name;
+  std::string_view hint;  ///< the policy here, or the nearest to it
+};
+constexpr std::string_view kBackfillHint = "backfilling is 'easy' or 'conservative'";
+constexpr std::string_view kFairShareHint =
+    "no policy shares by account or tenant; the nearest is 'las', which favours jobs that have had little";
+constexpr ForeignName kForeignNames[] = {
+    {"backfill", kBackfillHint},
+    {"backfilling", kBackfillHint},
+    {"sched/backfill", kBackfillHint},
+    {"slurm", "Slurm's backfilling is nearest to 'conservative'; its priorities are not simulated"},
+    {"multifactor", "Slurm's backfilling is nearest to 'conservative'; its priorities are not simulated"},
+    {"fair-tree", kFairShareHint},
+    {"fairtree", kFairShareHint},
+    {"fairshare", kFairShareHint},
+    {"fair-share", kFairShareHint},
+    {"drf", kFairShareHint},
+    {"themis", kFairShareHint},
+    {"gavel", "Gavel's policies are not here; 'las' is the nearest to its max-min fairness, 'fifo' its FIFO"},
+    {"tiresias", "Tiresias is 'las', with the Gittins index 'gittins'"},
+    {"pollux", "Pollux resizes jobs; the policies here that do are 'elasticflow' and 'edf'"},
+    {"sia", "Sia resizes jobs; the policies here that do are 'elasticflow' and 'edf'"},
+    {"fcfs", "first come, first served is 'fifo'"},
+    {"srpt", "shortest remaining time first is 'srtf'"},
+    {"mlfq", "a multi-level feedback queue is 'las'"},
+};
+
+/// The hint of a foreign name, in any case of letters; empty for other names.
+std::string_view foreign_hint(std::string_view name) {
+  const std::string wanted = lower_case(name);
+  const auto* const found = std::find_if(std::begin(kForeignNames), std::end(kForeignNames),
+                                         [&wanted](const ForeignName& each) { return each.name == wanted; });
+  return found == std::end(kForeignNames) ? std::string_view() : found->hint;
+}
+
 Error unknown_policy(const std::deque<PolicyInfo>& policies, std::string_view name) {
   const auto known = names_of(policies);
+  if (const std::string_view hint = foreign_hint(name); !hint.empty()) {
+    return {.kind = ErrorKind::NotFound,
+            .message = fmt::format("unknown policy '{}'; {}. `vtrain policies` lists all {}.", name, hint,
+                                   known.size())};
+  }
   return {.kind = ErrorKind::NotFound,
           .message = fmt::format("unknown policy '{}'{} `vtrain policies` lists all {}.", name,
                                  guess_or_stop(name, known), known.size())};

@@ -66,12 +66,25 @@ bool ArgumentParser::parse(const std::vector<std::string>& arguments) const {
   return true;
 }
 
+/// Text in lines of at most `columns`, cut at blanks; all but the first are indented.
+static std::string folded(std::string_view text, std::size_t columns, std::size_t indent) {
+  std::string lines;
+  while (text.size() > columns) {
+    const std::size_t blank = text.rfind(' ', columns);
+    if (blank == std::string_view::npos) break;
+    lines += std::string(text.substr(0, blank)) + "\n" + std::string(indent, ' ');
+    text.remove_prefix(blank + 1);
+  }
+  return lines + std::string(text);
+}
+
 std::string ArgumentParser::help() const {
+  constexpr std::size_t kColumns = 80;
   std::string text = usage_ + "\nOptions:\n";
   for (const Option& option : options_) {
     std::string line = "  " + option.name + (option.value_name.empty() ? "" : " " + option.value_name);
     line.resize(std::max(line.size() + 1, kHelpColumn), ' ');
-    text += line + option.help + "\n";
+    text += line + folded(option.help, kColumns - kHelpColumn, kHelpColumn) + "\n";
   }
   return text;
 }
@@ -125,16 +138,15 @@ constexpr std::int64_t kMostTokens = 1 << 21;
 constexpr std::int64_t kMostVocabulary = 1 << 24;
 
 std::string usage_of(const std::string& program) {
-  return "Measure the GPU kernels of transformer layers on this node's GPU, and its collectives if it has "
-         "several.\n"
-         "Only what the table in the folder lacks is measured; an interrupted recording goes on where it "
-         "was.\n\n"
+  return "Measure the GPU kernels of transformer layers on this node's GPU, and its\n"
+         "collectives if it has several. Only what the table in the folder lacks is\n"
+         "measured; an interrupted recording goes on where it was.\n\n"
          "  " +
          program +
          " --out h200\n"
          "  " +
          program +
-         " --out h200 --family llama --hidden 4096:32 --sequence 8192 --time-limit 450\n"
+         " --out h200 --family llama --hidden 4096 --time-limit 450\n"
          "  " +
          program + " --dry-run\n";
 }

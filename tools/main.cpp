@@ -114,12 +114,14 @@ int run(int argc, char** argv) try {
   CLI::App app{
       "vtrain predicts how long LLM training iterations take and replays job traces on a simulated GPU "
       "cluster.\n\n"
-      "  vtrain compare                                    four policies on a generated day of LLM jobs\n"
+      "  vtrain compare                        four policies on a day of LLM jobs\n"
       "  vtrain replay --trace jobs.csv --cluster 16x8 --policy easy",
       "vtrain"};
-  app.formatter(std::make_shared<vtrain::HelpFormat>());
+  const auto help = std::make_shared<vtrain::HelpFormat>();
+  app.formatter(help);
   app.require_subcommand(1);
-  app.set_version_flag("--version", "vtrain " VTRAIN_VERSION);
+  app.set_version_flag("-V,--version", "vtrain " VTRAIN_VERSION, "Print the version");
+  app.set_help_flag("-h,--help", "Print help, in short or in full");
   const std::string command = command_line(argc, argv);
   vtrain::Action action;
   vtrain::add_predict_command(app, action);
@@ -132,7 +134,9 @@ int run(int argc, char** argv) try {
   vtrain::add_compare_command(app, action, command);
   vtrain::add_decide_command(app, action);
   vtrain::add_list_commands(app, action);
+  vtrain::add_completion_commands(app, action);
   vtrain::add_input_option(app);
+  vtrain::add_terminal_options(app);
   refuse_empty_values(app);
 
   try {
@@ -146,6 +150,7 @@ int run(int argc, char** argv) try {
       fmt::print(stderr, "error: {}\n", checked.error().describe());
       return kExitBadInput;
     }
+    help->set_brief(vtrain::asks_for_brief_help(words));
     std::ranges::reverse(words);  // as CLI11 takes them
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {

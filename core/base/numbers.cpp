@@ -124,18 +124,19 @@ double round_to_decimals(double value, int decimals) {
 Result<double> parse_large_count(std::string_view text) {
   constexpr std::array<std::pair<char, double>, 4> kUnits = {
       {{'K', 1e3}, {'M', 1e6}, {'B', 1e9}, {'T', 1e12}}};
+  constexpr double kLeast = 1e6;
   constexpr double kMost = 1e18;
   std::string_view number = trim(text);
   double factor = 1;
   for (const auto& [letter, thousands] : kUnits) {
-    if (!number.ends_with(letter)) continue;
+    if (!number.ends_with(letter) && !number.ends_with(static_cast<char>(letter + ('a' - 'A')))) continue;
     number.remove_suffix(1);
     factor = thousands;
     break;
   }
   const double count = parse_number(number, 0, kMost).value_or(0) * factor;
-  if (count > 0 && count <= kMost) return count;
-  return bad_value("a number above 0 such as 300B, 1.4T or 3e11", text);
+  if (count >= kLeast && count <= kMost) return count;
+  return bad_value("a number of at least a million such as 300B, 1.4T or 3e11", text);
 }
 
 Result<std::int64_t> parse_seconds_as_ns(std::string_view text) {

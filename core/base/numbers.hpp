@@ -37,8 +37,8 @@ Result<double> parse_number(std::string_view text, double low, double high);
 double round_to_digits(double value, int digits);
 double round_to_decimals(double value, int decimals);
 
-/// A count above zero, up to 10^18, that may end in K, M, B or T for 10^3, 10^6, 10^9 or 10^12: `300B`,
-/// `1.4T`, `3e11`.
+/// A count from a million to 10^18, that may end in K, M, B or T, in either case, for 10^3, 10^6, 10^9 or
+/// 10^12: `300B`, `1.4t`, `3e11`. Smaller ones are taken for a forgotten letter, and refused.
 Result<double> parse_large_count(std::string_view text);
 
 /// A unit in which files write times.

@@ -20,8 +20,8 @@ struct Unit {
 
 constexpr std::array<Unit, 5> kUnits = {{{'w', 604800}, {'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}}};
 
-/// None where `text` is no number in the range, with one of the units or, if allowed, in seconds.
-std::optional<SimDuration> read_time_span(std::string_view text, bool seconds_need_unit) {
+/// None where `text` is no number in the range with one of the units.
+std::optional<SimDuration> read_time_span(std::string_view text) {
   std::string_view number = trim(text);
   std::int64_t seconds_per_unit = 1;
   const auto unit = std::find_if(kUnits.begin(), kUnits.end(),
@@ -29,7 +29,7 @@ std::optional<SimDuration> read_time_span(std::string_view text, bool seconds_ne
   if (unit != kUnits.end()) {
     number = trim(number.substr(0, number.size() - 1));
     seconds_per_unit = unit->seconds;
-  } else if (seconds_need_unit && number != "0") {
+  } else if (number != "0") {
     return std::nullopt;
   }
   const std::int64_t most = kHundredYears.count() / seconds_per_unit;
@@ -72,13 +72,8 @@ std::optional<double> written_factor(std::string_view written, std::string_view 
 }  // namespace
 
 Result<SimDuration> parse_time_span(std::string_view text) {
-  if (const auto span = read_time_span(text, true)) return *span;
+  if (const auto span = read_time_span(text)) return *span;
   return fail({.message = expected_found("a duration up to 100 years such as 90s, 45m, 720h or 30d", text)});
-}
-
-Result<SimDuration> parse_time_span_or_seconds(std::string_view text) {
-  if (const auto span = read_time_span(text, false)) return *span;
-  return fail({.message = expected_found("a time such as 90, 15m, 1.5h or 7d, of at most 100 years", text)});
 }
 
 std::string describe_time_span(SimDuration span) {

@@ -19,9 +19,6 @@ inline constexpr SimDuration kHundredYears = std::chrono::hours(24 * 365 * 100);
 /// with up to nine digits after the point, else the nearest. The error carries only the message.
 Result<SimDuration> parse_time_span(std::string_view text);
 
-/// A time span as above, or a number without a unit, which is seconds: `90`.
-Result<SimDuration> parse_time_span_or_seconds(std::string_view text);
-
 /// A time span for people, exactly: `7 d`, `1 h 30 m`, `1.5 s`.
 std::string describe_time_span(SimDuration span);
 

@@ -56,7 +56,7 @@ void SlottedArrivals::collect(const SchedulingPass& pass, std::optional<WholeSec
 
 Result<WholeSeconds> parse_slot(const PolicyArguments& arguments) {
   constexpr SimDuration kSecond = std::chrono::seconds(1);
-  const auto slot = parse_time_span_or_seconds(arguments["slot"]);
+  const auto slot = parse_time_span(arguments["slot"]);
   if (!slot || *slot < kSecond || *slot > std::chrono::days(1) || *slot % kSecond != SimDuration(0))
     return fail(arguments.bad_value("slot", "whole seconds from 1s to 1d, such as 60s or 5m"));
   return *slot / kSecond;

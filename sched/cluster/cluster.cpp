@@ -28,7 +28,7 @@ Error cluster_error(std::string message) {
 
 Result<NodeGroup> parse_group(std::string_view text) {
   const auto [shape, gpu_type] = split_once(text, ':');
-  const auto [nodes, gpus] = split_once(shape, 'x');
+  const auto [nodes, gpus] = split_once(shape, shape.find('x') == std::string_view::npos ? 'X' : 'x');
   if (!gpus) return fail(cluster_error(expected_found(kShape, text)));
   const auto num_nodes = parse_integer(nodes, 1, kMaxClusterGpus);
   if (!num_nodes)

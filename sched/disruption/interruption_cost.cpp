@@ -9,7 +9,7 @@ Result<InterruptionRule> InterruptionRule::parse(std::string_view text) {
   if (text == "none") return InterruptionRule{};
   if (text == "elasticflow") return InterruptionRule{.kind = Kind::ElasticFlow};
   if (text == "checkpoint") return InterruptionRule{.kind = Kind::Checkpoint};
-  const auto span = parse_time_span_or_seconds(text);
+  const auto span = parse_time_span(text);
   if (!span)
     return fail(
         {.message = expected_found("none, elasticflow, checkpoint or a duration such as 30s or 5m", text)});

@@ -193,7 +193,7 @@ TEST_CASE("spec: what is wrong with a spec is said with file, line and field") {
   changed["spec"]["disruptions"]["failures"] = "mtbf=300h";
   CHECK(refusal(work, changed).find("spec.disruptions.failures: placement 'count' knows no nodes") !=
         std::string::npos);
-  CHECK(refusal(work, run, "replay --spec a/changed.json --cluster 1x8").find("excludes") !=
+  CHECK(refusal(work, run, "replay --spec a/changed.json --cluster 1x8").find("cannot be given with") !=
         std::string::npos);
 }
 

@@ -279,7 +279,7 @@ TEST_CASE("trace slice: a week of a tenant at another load") {
       "jobs.csv",
       "job_id,tenant,submit_s,num_gpus,duration_s\na,x,0,1,60\nb,x,100,8,7200\nc,y,200,4,60\nd,x,300,4,60\n");
   const CommandResult result = run_vtrain(
-      "trace slice jobs.csv --from 90 --tenant x --clip 1h --shift-origin --scale-load 2 --out part.csv",
+      "trace slice jobs.csv --from 90s --tenant x --clip 1h --shift-origin --scale-load 2 --out part.csv",
       folder.path());
   CHECK(result.exit_code == 0);
   CHECK(slurp(folder.path() / "part.csv") ==
@@ -293,8 +293,8 @@ TEST_CASE("trace slice: a week of a tenant at another load") {
   CHECK(busy["offered_load"].get<double>() == doctest::Approx(0.9));
   CHECK(busy["cluster_gpus"] == 32);
   for (const std::string arguments :
-       {"--tenant z", "--from 1y", "--statuses completed", "--load 0.5", "--sample 0", "--clip -1",
-        "--clip 0", "--max-duration 0", "--from 9d", "--load 1 --cluster 0x1"}) {
+       {"--tenant z", "--from 1y", "--from 90", "--clip 3600", "--statuses completed", "--load 0.5",
+        "--sample 0", "--clip -1", "--clip 0", "--max-duration 0", "--from 9d", "--load 1 --cluster 0x1"}) {
     CAPTURE(arguments);
     const CommandResult bad = run_vtrain("trace slice jobs.csv --out bad.csv " + arguments, folder.path());
     CHECK(bad.exit_code == 2);

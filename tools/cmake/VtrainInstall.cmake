@@ -18,6 +18,11 @@ foreach(folder IN LISTS vtrain_modules ITEMS tools/format tools/experiment tools
     FILES_MATCHING PATTERN "*.hpp")
 endforeach()
 install(TARGETS vtrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+set(vtrain_shell ${PROJECT_BINARY_DIR}/tools)
+install(FILES ${vtrain_shell}/vtrain.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${vtrain_shell}/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME vtrain)
+install(FILES ${vtrain_shell}/completion.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _vtrain)
+install(FILES ${vtrain_shell}/completion.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME vtrain.fish)
 install(EXPORT vtrainTargets NAMESPACE vtrain:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vtrain)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/vtrainConfig.cmake.in

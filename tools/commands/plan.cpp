@@ -106,7 +106,7 @@ std::string comparison(std::string_view winner, std::string_view loser, const Ra
   return wrap_text(
              fmt::format("{} beats {} by {}: {}", winner, loser,
                          by < 0.0005 ? "less than 0.1 %" : as_percent(by), explain_difference(best, other)),
-             kTextColumns, 2) +
+             text_columns(), 2) +
          "\n";
 }
 
@@ -200,7 +200,7 @@ std::string uneven_stages_text(const TransformerModel& model, const ParallelPlan
                                numbers.size() > kShown ? "uneven stages"
                                                        : join_with_and(numbers) + " layers on its stages",
                                pipeline_layout(model, plan)),
-                   kTextColumns, 2);
+                   text_columns(), 2);
 }
 
 /// How less than whole layers are recomputed, or that it can be.

@@ -58,18 +58,20 @@ Result<void> list_policies(bool json) {
   }
   for (const PolicyInfo& policy : PolicyRegistry::built_in().policies()) {
     constexpr std::size_t kNames = 16;
-    print_text(stdout, "{:<15} {}\n", policy.name, wrap_text(policy.summary, kTextColumns - kNames, kNames));
+    print_text(stdout, "{:<15} {}\n", policy.name,
+               wrap_text(policy.summary, text_columns() - kNames, kNames));
     for (const PolicyParameter& parameter : policy.parameters) {
       constexpr std::size_t kIndent = 18;
       const std::string text =
           fmt::format("{}: {} ({}{}{})", parameter.name, parameter.summary, default_text(parameter),
                       parameter.condition.empty() ? "" : "; only with ", parameter.condition);
-      print_text(stdout, "{:<16}{}\n", "", wrap_text(text, kTextColumns - kIndent, kIndent));
+      print_text(stdout, "{:<16}{}\n", "", wrap_text(text, text_columns() - kIndent, kIndent));
     }
   }
-  print_text(stdout,
-             "\nParameters are given as NAME:key=value,key=value, for instance --policy "
-             "'las:attained=time,queues=600;3600'.\n");
+  print_text(stdout, "\n{}\n",
+             wrap_text("Parameters are given as NAME:key=value,key=value, for instance --policy "
+                       "'las:attained=time,queues=600;3600'.",
+                       text_columns()));
   return {};
 }
 
@@ -124,14 +126,17 @@ Result<void> list_models(bool json) {
   }
   print_text(stdout, "{}", table.to_string());
   print_text(
-      stdout,
-      "\nMLP: inner size, of one expert where there are experts. batch: sequences an iteration; ~ is not "
-      "published, 4 Mi tokens.\n\nsources\n");
+      stdout, "\n{}\n\nsources\n",
+      wrap_text("MLP: inner size, of one expert where there are experts. batch: sequences an iteration; ~ is "
+                "not published, 4 Mi tokens.",
+                text_columns()));
   std::set<std::pair<std::string_view, std::string_view>> shown;
   std::string_view family;
   for (const ZooModel& entry : model_zoo()) {
     if (!shown.emplace(entry.family, entry.source).second) continue;
-    print_text(stdout, "  {:<14}  {}\n", entry.family == family ? entry.name() : entry.family, entry.source);
+    constexpr std::size_t kIndent = 18;
+    print_text(stdout, "  {:<14}  {}\n", entry.family == family ? entry.name() : entry.family,
+               wrap_text(entry.source, text_columns() - kIndent, kIndent));
     family = entry.family;
   }
   return {};
@@ -159,19 +164,17 @@ Result<void> list_clusters(bool json) {
     print_json(list);
     return {};
   }
-  print_text(
-      stdout,
-      "A cluster is written NODESxGPUS:TYPE, groups joined by +: 16x8:a100, or 8x8:a100+4x4. A type may "
-      "have\n"
-      "Slurm's name for it: on nvidia_h100_80gb_hbm3 models run as on h100. On one that is not listed they\n"
-      "run as on a100, with --strict not at all. A JSON file\n"
-      "{{\"groups\": [{{\"num_nodes\": 16, \"gpus_per_node\": 8, \"gpu_type\": \"a100\"}}]}} says the same, "
-      "and may\n"
-      "add \"gpus_per_island\": 4 (what NVLink joins) and \"nodes_per_rack\": 8. Tables of nodes, plain or\n"
-      "packed, are told by their content: of openb, PAI, spot-GPU, Philly, Helios (FILE@2020-05-01 for a\n"
-      "day) and Lucid, cluster specs of Tiresias, Muri, ElasticFlow and Gavel, and what\n"
-      "`sinfo -o \"%N %G %t\"` or `scontrol show node` print, also with --json.\n\n{}",
-      table.to_string());
+  constexpr std::string_view kForms =
+      "A cluster is written NODESxGPUS:TYPE, groups joined by +: 16x8:a100, or 8x8:a100+4x4. A type may have "
+      "Slurm's name for it: on nvidia_h100_80gb_hbm3 models run as on h100. On one that is not listed models "
+      "run only where --profile names the GPUs to take.\n\n"
+      "A JSON file {\"groups\": [{\"num_nodes\": 16, \"gpus_per_node\": 8, \"gpu_type\": \"a100\"}]} "
+      "says the same, and may add \"gpus_per_island\": 4 (what NVLink joins) and \"nodes_per_rack\": 8.\n\n"
+      "Tables of nodes, plain or packed, are told by their content: of openb, PAI, spot-GPU, Philly, Helios "
+      "(FILE@2020-05-01 for a day) and Lucid, cluster specs of Tiresias, Muri, ElasticFlow and Gavel, and "
+      "what "
+      "`sinfo -o \"%N %G %t\"` or `scontrol show node` print, also with --json.";
+  print_text(stdout, "{}\n\n{}", wrap_text(kForms, text_columns()), table.to_string());
   return {};
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
+#include "core/base/utf8.hpp"
 #include "core/graph/execution_graph.hpp"
 #include "core/io/file.hpp"
 #include "tools/cli/value_checks.hpp"
@@ -210,7 +211,7 @@ std::string breakdown_line(std::string_view label, Nanoseconds part, Nanoseconds
 /// `label` and lines of words, the lines under each other.
 std::string labelled(std::string_view label, std::string_view words) {
   constexpr std::size_t kIndent = 17;
-  return fmt::format("{:<{}}{}\n", label, kIndent, wrap_text(words, kTextColumns - kIndent, kIndent));
+  return fmt::format("{:<{}}{}\n", label, kIndent, wrap_text(words, text_columns() - kIndent, kIndent));
 }
 
 /// `GPT 530B   105 layers, ...        3,360 A100 = tensor 8 x data 12 x pipeline 35`, only degrees above 1
@@ -296,16 +297,39 @@ Result<std::vector<std::string>> expand_inputs(const std::vector<std::string>& i
   return files;
 }
 
-/// Writes the timeline and the graph that were asked for.
-Result<void> write_graph_files(const PredictArguments& arguments, const IterationWork& work) {
+GraphDetail detail_of(std::string_view name) {
+  if (name == "blocks") return GraphDetail::Blocks;
+  return name == "kernels" ? GraphDetail::Kernels : GraphDetail::Operators;
+}
+
+/// The size of a file: `80.7 MB`, `412 kB`.
+std::string megabytes(std::size_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return size < 1e6 ? fmt::format("{:.0f} kB", std::max(1.0, size / 1e3))
+                    : fmt::format("{:.1f} MB", size / 1e6);
+}
+
+/// Writes the timeline and the graph that were asked for, and adds to `written` what was.
+Result<void> write_graph_files(const PredictArguments& arguments, const IterationWork& work,
+                               std::string& written) {
   if (arguments.timeline.empty() && arguments.graph.empty()) return {};
-  const auto graph =
-      build_graph(work, arguments.detail == "kernels" ? GraphDetail::Kernels : GraphDetail::Operators);
+  const auto graph = build_graph(work, detail_of(arguments.detail));
   if (!graph) return fail(graph.error());
+  const auto write = [&](const std::string& path, const std::string& text) -> Result<void> {
+    if (path.empty()) return {};
+    if (auto done = write_file(path, text); !done) return done;
+    written +=
+        fmt::format("wrote {}: {}, {}\n", printable(path),
+                    count_of(static_cast<std::int64_t>(graph->num_tasks()), "task"), megabytes(text.size()));
+    constexpr std::size_t kMuch = 10'000'000;
+    if (text.size() > kMuch && arguments.detail != "blocks")
+      written += "  smaller, with a task for each pass of a micro-batch: --detail blocks\n";
+    return {};
+  };
   if (!arguments.timeline.empty()) {
-    if (auto written = write_file(arguments.timeline, timeline_json(work, *graph)); !written) return written;
+    if (auto done = write(arguments.timeline, timeline_json(work, *graph)); !done) return done;
   }
-  if (!arguments.graph.empty()) return write_file(arguments.graph, graph_dot(work, *graph));
+  if (!arguments.graph.empty()) return write(arguments.graph, graph_dot(work, *graph));
   return {};
 }
 
@@ -346,9 +370,10 @@ Result<void> predict_all(const PredictArguments& arguments) {
   for (const std::string& file : *files) {
     const auto answer = predict_config(arguments, *calibration, file);
     if (!answer) return fail(answer.error());
-    if (auto written = write_graph_files(arguments, answer->prediction.work); !written) return written;
+    std::string files_written;
+    if (auto done = write_graph_files(arguments, answer->prediction.work, files_written); !done) return done;
     list.push_back(to_json(*answer));
-    text += (text.empty() ? "" : "\n") + to_text(*answer);
+    text += (text.empty() ? "" : "\n") + to_text(*answer) + files_written;
   }
   std::FILE* const stream =
       summary_stream(arguments.timeline) == stderr ? stderr : summary_stream(arguments.graph);
@@ -395,8 +420,9 @@ void add_predict_command(CLI::App& app, Action& action) {
   command->add_option("--graph", arguments->graph, "Write the execution graph as DOT, for Graphviz");
   command
       ->add_option("--detail", arguments->detail,
-                   "Tasks of timeline and graph: operators or, with vtrain semantics, kernels")
-      ->check(one_of({"operators", "kernels"}))
+                   "Tasks of timeline and graph: blocks (a pass of a micro-batch on a stage, small enough to "
+                   "draw), operators or, with vtrain semantics, kernels")
+      ->check(one_of({"blocks", "operators", "kernels"}))
       ->capture_default_str();
   command->add_flag("--strict", arguments->strict,
                     "Exit 2 when a number had to be extrapolated or was missing");

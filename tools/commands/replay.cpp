@@ -224,11 +224,15 @@ Result<void> compare(ReplayArguments arguments) {
   if (!scenario) return fail(scenario.error());
   const ScenarioSpec& spec = scenario->spec();
   std::optional<StagedFolder> folder;
+  Result<void> written;
   if (arguments.out.empty() && !arguments.json) {
-    auto next = begin_next_run_folder();
-    if (!next) return fail(std::move(next.error()));
-    arguments.out = std::move(next->name);
-    folder.emplace(std::move(next->folder));
+    if (auto next = begin_next_run_folder()) {
+      arguments.out = std::move(next->name);
+      folder.emplace(std::move(next->folder));
+    } else {
+      // The table is the answer: it is printed all the same.
+      written = fail(std::move(next.error()));
+    }
   }
   const auto finished = run_and_write(arguments, *scenario, policy_folders(spec.policies), std::move(folder));
   if (!finished) return fail(finished.error());
@@ -247,8 +251,10 @@ Result<void> compare(ReplayArguments arguments) {
   print_text(stdout, "{}replayed  {} in {}\n\n{}{}{}{}\n{}{}{}", describe_scenario(*scenario),
              runs.size() == 1 ? "1 policy" : fmt::format("{} policies", runs.size()),
              as_duration(finished->replay_s), comparison.table, comparison.stars,
-             comparison.stars.empty() ? "" : "        ", printable((arguments.out / "report.html").string()),
-             lost_gpu_hours(runs), figures_by_group(runs), notes_on_runs(*scenario, runs));
+             comparison.stars.empty() || !written ? "" : "        ",
+             written ? printable((arguments.out / "report.html").string()) : "", lost_gpu_hours(runs),
+             figures_by_group(runs), notes_on_runs(*scenario, runs));
+  if (!written) return written;
   const bool is_default = spec.policies == split_policies(kDefaultPolicies);
   if (spec.trace.files.empty() && is_default) print_text(stdout, "{}", kNextCommands);
   return {};

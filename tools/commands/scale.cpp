@@ -140,7 +140,7 @@ std::string without_plan_text(const TrainingBudget& budget, const ScalingAnswer&
   return wrap_text(fmt::format("{} larger model{} no plan on exactly {} GPUs; the smallest: {}",
                                with_thousands(count), count == 1 ? " has" : "s have",
                                with_thousands(budget.num_gpus.value), answer.why_without_plan),
-                   kTextColumns, 2) +
+                   text_columns(), 2) +
          "\n";
 }
 

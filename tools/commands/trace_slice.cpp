@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <type_traits>
+#include <string_view>
+#include <tuple>
 
+#include "core/text/calendar.hpp"
 #include "core/text/quantities.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "tools/cli/value_checks.hpp"
@@ -30,46 +32,80 @@ struct SliceArguments {
   std::int32_t max_gpus = 0;
 };
 
-/// Reads the time of an option, if it was given, into `to`: an instant, or a duration, which is above 0.
-template <class Time>
-Result<void> take_time(const std::string& option, const std::string& text, Time& to) {
+/// Reads the duration of an option, which is above 0, if it was given.
+Result<void> take_duration(const std::string& option, const std::string& text, SimDuration& to) {
   if (text.empty()) return {};
-  const auto span = parse_time_span_or_seconds(text);
-  if (!span) return fail({.field = option, .message = span.error().message});
-  if (std::is_same_v<Time, SimDuration> && span->count() == 0)
+  const auto span = parse_time_span(text);
+  if (!span || span->count() == 0)
     return fail(
-        {.field = option, .message = expected_found("a time above 0 such as 90, 15m, 1.5h or 7d", text)});
-  to = Time(*span);
+        {.field = option, .message = expected_found("a time above 0 such as 90s, 15m, 1.5h or 7d", text)});
+  to = *span;
   return {};
 }
 
+/// Whether a text is meant as a date: it begins with a year.
+bool is_date(std::string_view text) {
+  constexpr std::size_t kYearDigits = 4;
+  return text.find_first_not_of("0123456789") == kYearDigits &&
+         (text[kYearDigits] == '-' || text[kYearDigits] == '/');
+}
+
+/// Reads the instant of an option: a time from the trace's origin, or a date on its clock.
+Result<SimTime> read_instant(const std::string& option, const std::string& text,
+                             const std::optional<TraceOrigin>& origin) {
+  if (!is_date(text)) {
+    const auto span = parse_time_span(text);
+    if (span) return SimTime(*span);
+    return fail(
+        {.field = option,
+         .message = expected_found("a time such as 90s, 15m, 1.5h or 7d, or a date as 2026-11-01", text)});
+  }
+  // A day begins at midnight.
+  const auto civil = parse_date(text) ? parse_civil_time(text + " 00:00") : parse_civil_time(text);
+  if (!civil)
+    return fail(
+        {.field = option, .message = expected_found("a date such as 2026-11-01 or 2026-11-01T08:00", text)});
+  if (!origin)
+    return fail({.field = option,
+                 .message = "the times of this trace have no date; name a time from its start, such as 30d"});
+  const SimDuration since = civil->utc(kUtc).time_since_epoch() - origin->time.time_since_epoch();
+  // What is before the first submission is its instant.
+  return SimTime(std::max(since, SimDuration(0)));
+}
+
+/// All options but `--from` and `--until`.
 Result<SliceOptions> slice_options(const SliceArguments& arguments,
                                    const std::optional<ClusterSpec>& cluster) {
   SliceOptions options = arguments.options;
   if (cluster) options.cluster = cluster->total_gpus();
   options.min_gpus = GpuCount(arguments.min_gpus);
   options.max_gpus = GpuCount(arguments.max_gpus);
-  SimTime from{};
-  SimTime until{};
-  for (const auto& read :
-       {take_time("--from", arguments.from, from), take_time("--until", arguments.until, until),
-        take_time("--max-duration", arguments.max_duration, options.max_duration),
-        take_time("--clip", arguments.clip, options.clip)}) {
+  for (const auto& read : {take_duration("--max-duration", arguments.max_duration, options.max_duration),
+                           take_duration("--clip", arguments.clip, options.clip)}) {
     if (!read) return fail(read.error());
   }
-  if (!arguments.until.empty() && until <= from) {
-    return fail({.field = "--until",
-                 .message = expected_found(arguments.from.empty() ? "a time above 0" : "a time after --from",
-                                           arguments.until)});
-  }
-  if (!arguments.from.empty()) options.from = from;
-  if (!arguments.until.empty()) options.until = until;
   if (!arguments.statuses.empty()) {
     auto statuses = in_option("--statuses", parse_statuses(arguments.statuses));
     if (!statuses) return fail(std::move(statuses.error()));
     options.statuses = *std::move(statuses);
   }
   return options;
+}
+
+/// Reads `--from` and `--until`, if they were given.
+Result<void> take_window(const SliceArguments& arguments, const std::optional<TraceOrigin>& origin,
+                         SliceOptions& options) {
+  for (const auto& [option, text, to] : {std::tuple("--from", &arguments.from, &options.from),
+                                         std::tuple("--until", &arguments.until, &options.until)}) {
+    if (text->empty()) continue;
+    const auto instant = read_instant(option, *text, origin);
+    if (!instant) return fail(instant.error());
+    *to = *instant;
+  }
+  if (!options.until || *options.until > options.from.value_or(SimTime{})) return {};
+  return fail(
+      {.field = "--until",
+       .message = expected_found(options.from ? "a time after --from" : "a time above 0", arguments.until)});
 }
 
 Result<void> slice(const SliceArguments& arguments) {
@@ -79,13 +115,14 @@ Result<void> slice(const SliceArguments& arguments) {
     if (!given) return fail(in_option("--cluster", given.error()));
     cluster = *std::move(given);
   }
-  const auto options = slice_options(arguments, cluster);
+  auto options = slice_options(arguments, cluster);
   if (!options) return fail(options.error());
   if (options->sample == 0 && options->seed != SliceOptions().seed)
     log_warning("--seed: without effect; it is for --sample");
   auto read = read_traces(arguments.trace);
   if (!read) return fail(read.error());
   Trace& trace = read->trace;
+  if (auto window = take_window(arguments, trace.origin, *options); !window) return window;
   const auto sentences = slice_trace(trace.workload, *options);
   if (!sentences) {
     const Error& error = sentences.error();
@@ -100,7 +137,10 @@ Result<void> slice(const SliceArguments& arguments) {
 }
 
 void add_slice_options(CLI::App& command, SliceArguments& to) {
-  command.add_option("--from", to.from, "Only jobs submitted at this time or later: 3600, 90m, 12h, 30d");
+  command.add_option(
+      "--from", to.from,
+      "Only jobs submitted at this time or later: 90m, 12h, 30d from the trace's start, or a date of a "
+      "trace that has dates: 2026-11-01, 2026-11-01T08:00");
   command.add_option("--until", to.until, "Only jobs submitted before this time");
   command.add_option("--tenant", to.options.tenants, "Only jobs of these tenants, separated by commas")
       ->delimiter(',')

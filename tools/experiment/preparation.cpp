@@ -339,6 +339,9 @@ Result<void> note_prices(const ScenarioSpec& spec, bool predicted, bool keeps_du
     if (!order.empty()) note(parts, NoteKind::RunTimes, 0, std::move(order));
   }
   const std::vector<std::string>& assumed = parts.pricing->assumptions();
+  // A misspelt type would else answer for other GPUs.
+  if (const std::string& missing = parts.pricing->missing_profile(); predicted && !missing.empty())
+    return fail({.field = "--cluster", .message = missing});
   if (strict && predicted && !assumed.empty())
     return fail({.field = "--cluster", .message = assumed.front()});
   note_all(parts, NoteKind::RunTimes, assumed);

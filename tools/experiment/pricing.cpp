@@ -174,6 +174,13 @@ Result<void> ClusterPricing::add_type(const TargetNames& names, CurveSettings se
   for (const TargetNote& note : target->notes) {
     std::vector<std::string>& notes = note.kind == TargetNote::Kind::OtherGpus ? warnings : assumptions_;
     std::string text = describe_note(note);
+    if (note.kind == TargetNote::Kind::AssumedProfile && missing_profile_.empty()) {
+      missing_profile_ =
+          with_guess(fmt::format("there is no profile of '{}' to predict with; --profile NAME takes that of "
+                                 "other GPUs",
+                                 printable(names.gpu_type)),
+                     names.gpu_type, embedded_profile_names());
+    }
     const bool is_told =
         note.kind == TargetNote::Kind::OtherNodes && std::ranges::find(notes, text) != notes.end();
     if (!is_told) notes.push_back(std::move(text));

@@ -56,6 +56,8 @@ class ClusterPricing {
   const std::vector<std::pair<std::string, std::string>>& files() const { return files_; }
   /// What had to be assumed about profiles, one sentence each.
   const std::vector<std::string>& assumptions() const { return assumptions_; }
+  /// The complaint about the first type of GPUs without a profile, with the nearest names; empty for none.
+  const std::string& missing_profile() const { return missing_profile_; }
 
  private:
   ClusterPricing();
@@ -69,6 +71,7 @@ class ClusterPricing {
   std::vector<std::pair<std::string, std::string>> files_;
   bool elastic_ = true;
   std::vector<std::string> assumptions_;
+  std::string missing_profile_;
 };
 
 /// Gives the jobs curves (`make_elastic`), unless `--curves none`. Returns sentences that say which jobs are

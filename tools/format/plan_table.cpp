@@ -263,7 +263,7 @@ std::string explain_difference(const RankedPlan& faster, const RankedPlan& slowe
 std::string remarks_text(std::span<const std::string> remarks, std::string_view mark) {
   std::string text;
   for (const std::string& remark : remarks)
-    text += wrap_text(fmt::format("of {}: {}", mark, remark), kTextColumns, 2) + "\n";
+    text += wrap_text(fmt::format("of {}: {}", mark, remark), text_columns(), 2) + "\n";
   return text;
 }
 
@@ -272,10 +272,10 @@ std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark) {
   if (!fallbacks.extrapolated.empty())
     text = wrap_text(fmt::format("outside the measured sizes in {}: {}", mark,
                                  fmt::join(fallbacks.extrapolated, ", ")),
-                     kTextColumns, 2) +
+                     text_columns(), 2) +
            "\n";
   for (const std::string& missing : fallbacks.missing)
-    text += wrap_text(fmt::format("fallback of {}: {}", mark, missing), kTextColumns, 2) + "\n";
+    text += wrap_text(fmt::format("fallback of {}: {}", mark, missing), text_columns(), 2) + "\n";
   return text;
 }
 

@@ -300,7 +300,10 @@ std::string list_profiles(const std::vector<GpuProfile>& profiles) {
                                value_text(profile.node_network_bandwidth.value /
                                               static_cast<double>(profile.gpus_per_node),
                                           "B/s"))});
-    measured += fmt::format("{:<{}}  measured: {}\n", profile.name, longest, measured_text(profile));
+    const std::size_t indent = longest + 2;
+    measured +=
+        fmt::format("{:<{}}{}\n", profile.name, indent,
+                    wrap_text("measured: " + measured_text(profile), text_columns() - indent, indent));
   }
   return table.to_string() + "\n" + measured;
 }

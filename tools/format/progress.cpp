@@ -13,6 +13,15 @@
 #include "tools/format/text_format.hpp"
 
 namespace vtrain {
+namespace {
+
+std::atomic<bool> is_silenced = false;
+
+}  // namespace
+
+void silence_progress() {
+  is_silenced = true;
+}
 
 std::string progress_line(const std::string& what, const std::string& unit, std::int64_t done,
                           std::int64_t total, double rate) {
@@ -61,12 +70,13 @@ void ProgressBar::watch() {
     samples.emplace_back(now, done);
     const double rate =
         static_cast<double>(done - before) / std::chrono::duration<double>(now - since).count();
+    wake += on_terminal ? 100ms : 60s;
+    if (is_silenced) continue;
     const std::string line = progress_line(what_, unit_, done, total_, rate);
     // \r and \033[K: back to the start of the line, and wipe what was there.
     std::fputs(on_terminal ? ("\r" + line + "\033[K").c_str() : (line + "\n").c_str(), stderr);
     std::fflush(stderr);
     shown = true;
-    wake += on_terminal ? 100ms : 60s;
   }
   if (shown && on_terminal) std::fputs("\r\033[K", stderr);
 }

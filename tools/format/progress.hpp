@@ -15,6 +15,9 @@ namespace vtrain {
 std::string progress_line(const std::string& what, const std::string& unit, std::int64_t done,
                           std::int64_t total, double rate);
 
+/// From now on no bar is shown and no line is written.
+void silence_progress();
+
 /// Watches a counter from its construction to its destruction and shows on stderr how far it is: on a
 /// terminal ten times a second, from the second second on, and wiped when done; otherwise one line a minute.
 /// Work that is done within a second shows nothing.

@@ -1,10 +1,14 @@
 #include "tools/format/text_format.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/base/numbers.hpp"
@@ -13,6 +17,71 @@
 #include "core/io/file.hpp"
 
 namespace vtrain {
+namespace {
+
+/// Narrower terminals are taken to be as wide: nothing can be read on them.
+constexpr std::int64_t kLeastColumns = 40;
+
+ColorMode color_mode = ColorMode::Auto;
+
+/// Marks in text of tables, which `print_text` turns into colours. Cells cannot have them: they are
+/// printable.
+constexpr char kBold = '\x01';
+constexpr char kGreen = '\x02';
+constexpr char kPlain = '\x03';
+constexpr std::string_view kKept = "\n\x01\x02\x03";
+constexpr std::string_view kBoldCode = "\033[1m";
+constexpr std::string_view kGreenCode = "\033[32m";
+constexpr std::string_view kRedCode = "\033[1;31m";
+constexpr std::string_view kPlainCode = "\033[0m";
+
+/// Text with codes of a terminal in the place of marks, or with nothing there.
+std::string with_codes(std::string_view text, bool colored) {
+  std::string coded;
+  for (const char c : text) {
+    const bool is_mark = c == kBold || c == kGreen || c == kPlain;
+    if (!is_mark) coded += c;
+    if (is_mark && colored) coded += c == kBold ? kBoldCode : c == kGreen ? kGreenCode : kPlainCode;
+  }
+  return coded;
+}
+
+std::string marked(std::string_view text, char mark) {
+  return fmt::format("{}{}{}", mark, text, kPlain);
+}
+
+}  // namespace
+
+void set_color_mode(ColorMode mode) {
+  color_mode = mode;
+}
+
+bool uses_color(std::FILE* stream) {
+  if (color_mode != ColorMode::Auto) return color_mode == ColorMode::Always;
+  const char* const refused = std::getenv("NO_COLOR");
+  const char* const terminal = std::getenv("TERM");
+  if ((refused != nullptr && *refused != '\0') || terminal == nullptr || std::string_view(terminal) == "dumb")
+    return false;
+  return ::isatty(::fileno(stream)) != 0;
+}
+
+std::string in_bold(std::string_view text, std::FILE* stream) {
+  return uses_color(stream) ? fmt::format("{}{}{}", kBoldCode, text, kPlainCode) : std::string(text);
+}
+
+std::optional<std::size_t> output_columns() {
+  winsize size{};
+  std::int64_t columns = 0;
+  if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+  if (const char* const given = std::getenv("COLUMNS"); columns == 0 && given != nullptr)
+    columns = parse_integer(given, 1, std::numeric_limits<int>::max()).value_or(0);
+  if (columns == 0) return std::nullopt;
+  return static_cast<std::size_t>(std::max(columns, kLeastColumns));
+}
+
+std::size_t text_columns() {
+  return std::min(kTextColumns, output_columns().value_or(kTextColumns));
+}
 
 std::string short_number(double number) {
   if (!std::isfinite(number)) return "-";
@@ -103,7 +172,16 @@ std::string count_of(std::int64_t count, std::string_view thing) {
 }
 
 void print_text(std::FILE* stream, std::string_view text) {
-  fmt::print(stream, "{}", printable(text, "\n"));
+  const bool colored = uses_color(stream);
+  if (!colored && !uses_color(stdout)) {
+    fmt::print(stream, "{}", printable(text, "\n"));
+    return;
+  }
+  std::string shown = with_codes(printable(text, kKept), colored);
+  constexpr std::string_view kError = "error:";
+  if (colored && shown.starts_with(kError))
+    shown = fmt::format("{}{}{}{}", kRedCode, kError, kPlainCode, shown.substr(kError.size()));
+  fmt::print(stream, "{}", shown);
 }
 
 std::FILE* summary_stream(const std::filesystem::path& written) {
@@ -120,23 +198,48 @@ void TextTable::add_row(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-std::string TextTable::to_string() const {
+std::vector<std::size_t> TextTable::column_widths() const {
   std::vector<std::size_t> widths(rows_.front().size(), 0);
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i)
       widths[i] = std::max(widths[i], display_width(row[i]));
   }
-  std::string text;
-  for (const auto& row : rows_) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - display_width(row[i]), ' ');
-      if (i > 0) line += "  ";
-      line += i == 0 ? row[i] + padding : padding + row[i];
+  return widths;
+}
+
+std::string TextTable::to_string() const {
+  constexpr std::string_view kGap = "  ";
+  const std::vector<std::size_t> widths = column_widths();
+  const std::size_t columns = output_columns().value_or(std::numeric_limits<std::size_t>::max());
+  const bool colored = uses_color(stdout);
+  const auto add_line = [&](std::string& text, const std::vector<std::string>& row, std::size_t first,
+                            std::size_t last) {
+    const bool is_header = &row == &rows_.front();
+    std::string line = row.front() + std::string(widths.front() - display_width(row.front()), ' ');
+    for (std::size_t i = first; i < last; ++i) {
+      const bool is_best = colored && row[i].ends_with(" *");
+      line += std::string(kGap) + std::string(widths[i] - display_width(row[i]), ' ');
+      line += is_best ? marked(row[i], kGreen) : row[i];
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
+    text += (is_header && colored ? marked(line, kBold) : line) + "\n";
+  };
+  std::string text;
+  std::size_t first = 1;
+  do {
+    std::size_t last = first;
+    std::size_t width = widths.front();
+    // A column that is too wide alone stands in a block of its own.
+    for (; last < widths.size(); ++last) {
+      const std::size_t wider = width + kGap.size() + widths[last];
+      if (wider > columns && last > first) break;
+      width = wider;
+    }
+    if (first > 1) text += "\n";
+    for (const auto& row : rows_)
+      add_line(text, row, first, last);
+    first = last;
+  } while (first < widths.size());
   return text;
 }
 

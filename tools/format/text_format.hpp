@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,16 @@ std::string as_gigabytes(double bytes);
 /// A number of things: `1 job`, `2,000 jobs`.
 std::string count_of(std::int64_t count, std::string_view thing);
 
+/// When text for people has colours: on a terminal unless `NO_COLOR` is set or `TERM` is `dumb`, always, or
+/// never.
+enum class ColorMode : std::uint8_t { Auto, Always, Never };
+/// Sets the mode, which is `Auto` at first. To be called before anything is printed.
+void set_color_mode(ColorMode mode);
+/// Whether text that goes to `stream` has colours, none of which is the only sign of anything.
+bool uses_color(std::FILE* stream);
+/// `text` in bold where text of `stream` has colours.
+std::string in_bold(std::string_view text, std::FILE* stream);
+
 /// Prints text for people, on a terminal or not: the only way in which commands write to standard output and
 /// standard error. All but line feeds is made printable, so that names from files and arguments cannot
 /// control the terminal.
@@ -65,6 +76,13 @@ std::string as_gpu_hours(double hours);
 /// Columns of a line of text at most, on any terminal.
 inline constexpr std::size_t kTextColumns = 100;
 
+/// The width that standard output has: that of the terminal it goes to, or else that of the variable
+/// `COLUMNS` if it is set. None, in files and pipes, is any width.
+std::optional<std::size_t> output_columns();
+
+/// Columns of a line of text: `kTextColumns`, or as many as standard output has where these are fewer.
+std::size_t text_columns();
+
 /// `text` in lines of at most `columns` characters, cut at blanks, to stand behind `indent` columns of
 /// something else: all lines but the first begin with as many blanks. Longer words stay whole.
 std::string wrap_text(std::string_view text, std::size_t columns, std::size_t indent = 0);
@@ -77,9 +95,11 @@ class TextTable {
   /// One row, as long as the header. Cells are made printable.
   void add_row(std::vector<std::string> row);
   /// All lines, each ended by a newline. Columns are two blanks apart; widths count characters, not bytes.
+  /// Columns beyond the width of the output follow in a further block of lines, behind the first column.
   std::string to_string() const;
 
  private:
+  std::vector<std::size_t> column_widths() const;
   std::vector<std::vector<std::string>> rows_;
 };
 

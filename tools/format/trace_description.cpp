@@ -100,10 +100,10 @@ std::string assumed_lines(const std::vector<std::string>& assumptions) {
   const auto end_line = [&] {
     if (line.empty()) return;
     text += text.empty() ? std::string(kLabel) : std::string(kLabel.size(), ' ');
-    text += wrap_text(line, kTextColumns, kLabel.size()) + "\n";
+    text += wrap_text(line, text_columns(), kLabel.size()) + "\n";
   };
   for (const std::string& assumption : assumptions) {
-    if (!line.empty() && display_width(line) + display_width(assumption) + 3 <= kTextColumns) {
+    if (!line.empty() && display_width(line) + display_width(assumption) + 3 <= text_columns()) {
       line += ";  " + assumption;
       continue;
     }

@@ -1,6 +1,7 @@
 #include "tools/options/options.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 
@@ -12,11 +13,25 @@
 #include "core/text/quantities.hpp"
 #include "sched/placement/placement.hpp"
 #include "tools/cli/value_checks.hpp"
+#include "tools/format/progress.hpp"
+#include "tools/format/text_format.hpp"
 #include "traces/trace_format.hpp"
 #include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 namespace {
+
+constexpr const char* kTerminalGroup = "Terminal";
+
+/// Puts the options that `add` adds to a command under a title in its help.
+template <class Add>
+void in_group(CLI::App& command, const std::string& title, const Add& add) {
+  const std::vector<CLI::Option*> before = command.get_options();
+  add();
+  for (CLI::Option* const option : command.get_options()) {
+    if (std::ranges::find(before, option) == before.end()) option->group(title);
+  }
+}
 
 /// Jobs hardly train at less of their speed.
 constexpr double kLeastSpreadFactor = 0.01;
@@ -103,6 +118,38 @@ std::string placement_help() {
   return text;
 }
 
+/// Adds what is replayed on.
+void add_cluster_options(CLI::App& command, ScenarioSpec& spec) {
+  command.add_option(
+      "--cluster", spec.cluster,
+      "Nodes x GPUs per node : type, for instance 16x8:a100, joined by +; or a file: JSON, or a "
+      "table of nodes of a published trace, a simulator or Slurm (see `vtrain clusters`)");
+  command.add_option("--tenant-tree", spec.tenant_tree,
+                     "JSON file of tenants with weights and quotas, partitions and QoS (docs/tenants.md); "
+                     "without it the virtual clusters of the cluster's table, if it has any");
+  command.add_option("--placement", spec.placement, placement_help())->capture_default_str();
+}
+
+/// Adds what becomes of a run, and what is an error in it.
+void add_result_options(CLI::App& command, ScenarioSpec& spec) {
+  command
+      .add_option("--timeline", spec.timeline,
+                  "Write timeline.json for Perfetto: always, never, or auto (up to 5,000 jobs)")
+      ->check(one_of({"always", "never", "auto"}))
+      ->capture_default_str();
+  command
+      .add_option(
+          "--by", spec.by,
+          "Also show the figures by tenant, user, queue, type (GPUs requested) or size (their number)")
+      ->check(one_of({"tenant", "user", "queue", "type", "size"}));
+  add_spreadsheet_option(command, spec.spreadsheet_safe);
+  command.add_flag(
+      "--strict", spec.trace.strict,
+      "Exit 2 at a row that would be skipped, for a job larger than the cluster, which would be "
+      "rejected, for a deadline before its submission, for models on GPUs without a profile, and for "
+      "predicted run times beyond what was measured");
+}
+
 }  // namespace
 
 std::string stack_names() {
@@ -179,38 +226,19 @@ void add_transformation_options(CLI::App& command, TransformationArguments& argu
 }
 
 void add_scenario_options(CLI::App& command, ScenarioSpec& spec) {
-  command.add_option("--trace", spec.trace.files,
-                     "Trace file, plain, gzip or zstd; several are read as one trace; without it a generated "
-                     "day of LLM jobs on 16x8 A100");
-  add_trace_options(command, spec.trace);
-  command.add_option(
-      "--cluster", spec.cluster,
-      "Nodes x GPUs per node : type, for instance 16x8:a100, joined by +; or a file: JSON, or a "
-      "table of nodes of a published trace, a simulator or Slurm (see `vtrain clusters`)");
-  command.add_option("--tenant-tree", spec.tenant_tree,
-                     "JSON file of tenants with weights and quotas, partitions and QoS (docs/tenants.md); "
-                     "without it the virtual clusters of the cluster's table, if it has any");
-  command.add_option("--placement", spec.placement, placement_help())->capture_default_str();
-  add_pricing_options(command, spec.pricing);
-  add_transformation_options(command, spec.transformations);
-  add_disruption_options(command, spec.disruptions);
-  command
-      .add_option("--timeline", spec.timeline,
-                  "Write timeline.json for Perfetto: always, never, or auto (up to 5,000 jobs)")
-      ->check(one_of({"always", "never", "auto"}))
-      ->capture_default_str();
-
-  command
-      .add_option(
-          "--by", spec.by,
-          "Also show the figures by tenant, user, queue, type (GPUs requested) or size (their number)")
-      ->check(one_of({"tenant", "user", "queue", "type", "size"}));
-  add_spreadsheet_option(command, spec.spreadsheet_safe);
-  command.add_flag(
-      "--strict", spec.trace.strict,
-      "Exit 2 at a row that would be skipped, for a job larger than the cluster, which would be "
-      "rejected, for a deadline before its submission, for models on GPUs without a profile, and for "
-      "predicted run times beyond what was measured");
+  in_group(command, "Trace", [&] {
+    command.add_option(
+        "--trace", spec.trace.files,
+        "Trace file, plain, gzip or zstd; several are read as one trace; without it a generated "
+        "day of LLM jobs on 16x8 A100");
+    add_trace_options(command, spec.trace);
+  });
+  in_group(command, "Cluster", [&] { add_cluster_options(command, spec); });
+  in_group(command, "Predicted run times", [&] { add_pricing_options(command, spec.pricing); });
+  in_group(command, "Changes to the jobs",
+           [&] { add_transformation_options(command, spec.transformations); });
+  in_group(command, "Interruptions and failures", [&] { add_disruption_options(command, spec.disruptions); });
+  in_group(command, "Results and checks", [&] { add_result_options(command, spec); });
 }
 
 void add_spreadsheet_option(CLI::App& command, bool& spreadsheet_safe) {
@@ -219,7 +247,8 @@ void add_spreadsheet_option(CLI::App& command, bool& spreadsheet_safe) {
 }
 
 void add_input_option(CLI::App& program) {
-  constexpr std::array<std::string_view, 4> kReadNothing = {"policies", "models", "clusters", "list"};
+  constexpr std::array<std::string_view, 6> kReadNothing = {"policies", "models",     "clusters",
+                                                            "list",     "completion", "man"};
   const std::vector<CLI::App*> commands = program.get_subcommands({});
   for (CLI::App* const command : commands)
     add_input_option(*command);
@@ -236,6 +265,32 @@ void add_input_option(CLI::App& program) {
             return read ? std::string() : read.error().message;
           },
           {}));
+}
+
+void add_terminal_options(CLI::App& program) {
+  const std::string group = program.get_parent() == nullptr ? "Options" : kTerminalGroup;
+  program
+      .add_flag_callback(
+          "-q,--quiet",
+          [] {
+            spdlog::set_level(spdlog::level::err);
+            silence_progress();
+          },
+          "Show neither warnings nor progress")
+      ->group(group);
+  program
+      .add_option_function<std::string>(
+          "--color",
+          [](const std::string& when) {
+            set_color_mode(when == "always"  ? ColorMode::Always
+                           : when == "never" ? ColorMode::Never
+                                             : ColorMode::Auto);
+          },
+          "When text has colours: on a terminal unless NO_COLOR is set (auto), always or never")
+      ->check(one_of({"auto", "always", "never"}))
+      ->group(group);
+  for (CLI::App* const command : program.get_subcommands({}))
+    add_terminal_options(*command);
 }
 
 void add_cluster_option(CLI::App& command, TargetArguments& arguments) {

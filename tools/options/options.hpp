@@ -37,6 +37,9 @@ void add_spreadsheet_option(CLI::App& command, bool& spreadsheet_safe);
 /// Adds `--max-input` to every command below `program` that reads files.
 void add_input_option(CLI::App& program);
 
+/// Adds `--quiet` and `--color` to `program` and to every command below it.
+void add_terminal_options(CLI::App& program);
+
 /// Help on naming a GPU profile: `load_gpu_profile`.
 inline constexpr const char* kProfileNameHelp =
     "a name, a JSON file or the folder of a recording, with constants that differ behind a colon: "

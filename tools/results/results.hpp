@@ -19,9 +19,11 @@ namespace vtrain {
 /// A summary under the key names of `summary.json`, in that order. Ratios and averages over nothing are null.
 nlohmann::ordered_json summary_to_json(const Summary& summary);
 
-/// One run as Chrome trace events for Perfetto: a process for each of the `num_nodes` nodes with its jobs
-/// (category `job`) and the times at which it was out of service (category `outage`, with its cause). With 0
-/// nodes, where the placement knows none, a track for each job.
+/// One run as Chrome trace events for Perfetto: counters of waiting jobs and GPUs in use; a process for each
+/// of the `num_nodes` nodes with its jobs (category `job`) and the times at which it was out of service
+/// (category `outage`, with its cause); a process for each tenant with its waiting jobs (category `wait`).
+/// With 0 nodes, where the placement knows none, tenants have processes of their jobs, too. Slices have the
+/// job's model, tenant and deadline, and are coloured by whether it was met.
 std::string cluster_timeline(const Workload& workload, std::int32_t num_nodes,
                              const SimulationResult& result);
 

@@ -22,7 +22,7 @@ constexpr std::string_view kRoundTimes = "1h/4h/12h/1d/2d/4d/7d/14d/30d";
 std::vector<SimDuration> parse_limits(std::string_view text) {
   std::vector<SimDuration> limits;
   for (const std::string_view part : split(text, '/')) {
-    const auto limit = parse_time_span_or_seconds(part);
+    const auto limit = parse_time_span(part);
     if (!limit || limit->count() == 0 || (!limits.empty() && *limit <= limits.back())) return {};
     limits.push_back(*limit);
   }

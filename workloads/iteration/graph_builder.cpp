@@ -54,6 +54,7 @@ class ChainMaker {
       // What follows the operator is not what followed it in the profile.
       chain.back().gap_ns = 0;
     }
+    if (detail_ == GraphDetail::Blocks && !chain.empty()) chain = {whole(chain)};
     return chain;
   }
 
@@ -73,6 +74,16 @@ class ChainMaker {
   }
 
  private:
+  /// One task of the time and kind of a chain; what is communicated within it counts as part of it.
+  Task whole(const Chain& chain) const {
+    const auto computes =
+        std::find_if(chain.begin(), chain.end(), [](const Task& task) { return !is_collective(task.kind); });
+    Task task = empty_task(computes == chain.end() ? chain.front().kind : computes->kind);
+    for (const Task& each : chain)
+      task.duration_ns += each.duration_ns + each.gap_ns;
+    return task;
+  }
+
   Task empty_task(TaskKind kind) const {
     return {.op = Task::kNoOperator, .stage = stage_, .chunk = chunk_, .kind = kind};
   }

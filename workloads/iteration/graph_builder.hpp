@@ -12,6 +12,7 @@ namespace vtrain {
 
 /// What a task of the graph is.
 enum class GraphDetail {
+  Blocks,     ///< one task a pass of a micro-batch on a stage, without operators
   Operators,  ///< one task an operator
   Kernels,    ///< one task a kernel; an operator without kernels stays one task
 };

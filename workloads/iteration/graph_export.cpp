@@ -43,6 +43,12 @@ std::string_view kind_name(TaskKind kind) {
   return "";
 }
 
+/// A task's own name, or, of a whole block, its kind.
+std::string shown_name(const IterationWork& work, const Task& task) {
+  const bool is_block = task.op == Task::kNoOperator && task.kind != TaskKind::PipelineComm;
+  return is_block && task.duration_ns > 0 ? std::string(kind_name(task.kind)) : task_name(work, task);
+}
+
 /// Names out of the fixed palette of the trace viewer (catapult's color_scheme.html).
 std::string_view trace_colour(TaskKind kind) {
   switch (kind) {
@@ -98,7 +104,7 @@ class TimelineWriter {
     const Send* const send = send_after(work_.stages[task.stage], task);
     const double send_ns = send != nullptr ? send->stall().count() : 0;
     const double end_ns = start_ns + task.duration_ns + task.gap_ns;
-    const std::string name = nlohmann::json(task_name(work_, task)).dump();
+    const std::string name = nlohmann::json(shown_name(work_, task)).dump();
     write_slice(task, {.name = name,
                        .category = kind_name(task.kind),
                        .colour = trace_colour(task.kind),
@@ -194,6 +200,37 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+/// Whether the tasks of a graph are whole blocks, which are few enough for a picture.
+bool has_blocks_alone(const ExecutionGraph& graph) {
+  for (TaskId task = 0; task < graph.num_tasks(); ++task) {
+    if (graph[task].op != Task::kNoOperator) return false;
+  }
+  return true;
+}
+
+/// The label of a block: its kind, micro-batch and time.
+std::string block_node(const IterationWork& work, TaskId id, const Task& task) {
+  const std::string micro_batch = task.micro_batch < 0 ? "" : fmt::format(" {}", task.micro_batch);
+  const bool has_chunks = work.stages[task.stage].chunks.size() > 1 && task.micro_batch >= 0;
+  return fmt::format("{}[label=\"{}{}{}\\n{:.4g} ms\",fillcolor={}];\n", id, escaped(shown_name(work, task)),
+                     micro_batch, has_chunks ? fmt::format(", chunk {}", task.chunk) : "",
+                     task.duration_ns / 1e6, fill_colour(task.kind));
+}
+
+/// A cluster for each stage, and in it a rank for each micro-batch's blocks, in the order in which they run.
+std::string block_dot(const IterationWork& work, const ExecutionGraph& graph) {
+  std::vector<std::string> clusters(work.stages.size());
+  for (TaskId task = 0; task < graph.num_tasks(); ++task)
+    clusters[graph[task].stage] += block_node(work, task, graph[task]);
+  std::string text = "digraph G {\nrankdir=LR;\nnode [shape=box, style=filled];\n";
+  for (std::size_t stage = 0; stage < clusters.size(); ++stage)
+    text += fmt::format("subgraph cluster_{0} {{\nlabel=\"stage {0}\";\n{1}}}\n", stage, clusters[stage]);
+  const auto [first, last] = boost::edges(graph.graph);
+  for (auto edge = first; edge != last; ++edge)
+    text += fmt::format("{}->{};\n", boost::source(*edge, graph.graph), boost::target(*edge, graph.graph));
+  return text + "}\n";
+}
+
 }  // namespace
 
 std::string timeline_json(const IterationWork& work, const ExecutionGraph& graph) {
@@ -205,6 +242,7 @@ std::string timeline_json(const IterationWork& work, const ExecutionGraph& graph
 }
 
 std::string graph_dot(const IterationWork& work, const ExecutionGraph& graph) {
+  if (has_blocks_alone(graph)) return block_dot(work, graph);
   std::ostringstream out;
   const auto write_task = [&](std::ostream& stream, TaskId id) {
     const Task& task = graph[id];

@@ -5,7 +5,6 @@
 using vtrain::describe_time_span;
 using vtrain::parse_quantity;
 using vtrain::parse_time_span;
-using vtrain::parse_time_span_or_seconds;
 using vtrain::SimDuration;
 
 TEST_CASE("quantities: a number with its unit, exact") {
@@ -21,12 +20,9 @@ TEST_CASE("quantities: a number with its unit, exact") {
   CHECK(parse_time_span("1e3h").value() == std::chrono::hours(1000));
 }
 
-TEST_CASE("quantities: without a unit only 0 says what it means, unless seconds are agreed upon") {
+TEST_CASE("quantities: without a unit only 0 says what it means") {
   CHECK(parse_time_span("0").value() == SimDuration(0));
   CHECK_FALSE(parse_time_span("90").has_value());
-  CHECK(parse_time_span_or_seconds("90").value() == std::chrono::seconds(90));
-  CHECK(parse_time_span_or_seconds("0.000000001").value() == SimDuration(1));
-  CHECK(parse_time_span_or_seconds("1.5h").value() == std::chrono::minutes(90));
 }
 
 TEST_CASE("quantities: anything else is refused") {
@@ -36,9 +32,6 @@ TEST_CASE("quantities: anything else is refused") {
     const auto with_unit = parse_time_span(text);
     REQUIRE_FALSE(with_unit.has_value());
     CHECK(with_unit.error().message.starts_with("expected a duration up to 100 years such as 90s, 45m"));
-    const auto parsed = parse_time_span_or_seconds(text);
-    REQUIRE_FALSE(parsed.has_value());
-    CHECK(parsed.error().message.starts_with("expected a time such as 90, 15m, 1.5h or 7d"));
   }
 }
 
