@@ -124,6 +124,7 @@ class JobFigureCollector {
     if (outcome.turned_away) ++figures_.turned_away;
     if (lacks_type) ++figures_.lacking_type;
     figures_.preemptions += outcome.preemptions;
+    figures_.resizes += outcome.resizes;
     if (job.has_deadline()) ++figures_.deadline_jobs;
     if (deadline_met(job, outcome)) ++figures_.deadline_met;
     if (outcome.state == JobState::Completed) {

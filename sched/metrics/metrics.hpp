@@ -86,6 +86,7 @@ struct JobFigures {
   /// Jain's index (1984) of 1 / finish-time fairness over completed jobs, in (0, 1]; 1 is equal treatment.
   double jain_index = kNoValue;
   std::int64_t preemptions = 0;
+  std::int64_t resizes = 0;  ///< times that a running job was given another number of GPUs
 };
 
 /// The figures over the jobs of one tenant.

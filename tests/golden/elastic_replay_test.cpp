@@ -43,7 +43,7 @@ TEST_CASE("elastic replay: a job alone takes as many GPUs as help it; rigid it k
   const double asked = iteration_s("8") * 10000;
   REQUIRE(fastest < asked / 2);
   const double elastic = replay(job, kElastic)["avg_jct_s"];
-  CHECK(elastic >= fastest);
+  CHECK(elastic >= fastest - 1e-6);
   CHECK(elastic <= fastest + 1);
   for (const std::string& rigid :
        {std::string(kElastic) + "--curves none", std::string("--cluster 8x8:a100 --policy fifo")}) {

@@ -174,7 +174,7 @@ Result<void> replay(const ReplayArguments& arguments) {
   }
   print_text(stdout, "{}replayed  {} in {}\n\n{}{}{}", describe_scenario(*scenario),
              count_of(run.summary.events, "event"), as_duration(run.wall_s), comparison_of(runs).table,
-             lost_gpu_hours(runs), notes_on_runs(*scenario, runs));
+             lost_gpu_hours(runs), notes_on_runs(runs));
   if (!arguments.out.empty()) print_text(stdout, "{}\n", printable((arguments.out / "report.html").string()));
   return {};
 }
@@ -248,7 +248,7 @@ Result<void> compare(ReplayArguments arguments) {
              runs.size() == 1 ? "1 policy" : fmt::format("{} policies", runs.size()),
              as_duration(finished->replay_s), comparison.table, comparison.stars,
              comparison.stars.empty() ? "" : "        ", printable((arguments.out / "report.html").string()),
-             lost_gpu_hours(runs), notes_on_runs(*scenario, runs));
+             lost_gpu_hours(runs), notes_on_runs(runs));
   const bool is_default = spec.policies == split_policies(kDefaultPolicies);
   if (spec.trace.files.empty() && is_default) print_text(stdout, "{}", kNextCommands);
   return {};

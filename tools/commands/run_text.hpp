@@ -22,11 +22,11 @@ struct Comparison {
 Comparison comparison_of(const std::vector<RunResult>& runs);
 
 /// The table of GPU time that brought no lasting work, a row for each policy under which anything could cost
-/// jobs any; empty if there is none. Causes that cost nothing under any policy are left out.
+/// jobs any; empty if nothing did. Columns without a value other than 0 are left out.
 std::string lost_gpu_hours(const std::vector<RunResult>& runs);
 
-/// Lines on what the table does not show: policies that cannot differ, free interruptions, fragmentation,
-/// jobs that did not complete, figures that policies report of their own work.
-std::string notes_on_runs(const Scenario& scenario, const std::vector<RunResult>& runs);
+/// Lines on what the table does not show: policies that cannot differ, fragmentation, jobs that did not
+/// complete, figures that policies report of their own work.
+std::string notes_on_runs(const std::vector<RunResult>& runs);
 
 }  // namespace vtrain

@@ -59,8 +59,8 @@ void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
   command
       .add_option("--interruption-cost", arguments.interruption_cost,
                   "Time without work when a job is resized or starts again: none, a duration such as 30s, "
-                  "elasticflow (its "
-                  "table by number of GPUs), checkpoint (saving and loading the model's state)")
+                  "elasticflow (its table by number of GPUs), checkpoint (saving and loading the model's "
+                  "state), auto (checkpoint for jobs of a known model, none for others)")
       ->capture_default_str();
   command
       .add_option("--failures", arguments.failures,

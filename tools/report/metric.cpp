@@ -49,6 +49,13 @@ std::string metric_text(const Metric& metric, double value) {
   throw std::logic_error("a unit that is not shown");
 }
 
+bool is_shown(const Metric& metric, std::span<const Summary* const> replays) {
+  return std::ranges::any_of(replays, [&metric](const Summary* replay) {
+    const double value = metric.value(*replay);
+    return metric.hides_zero ? value > 0 : !std::isnan(value);
+  });
+}
+
 std::vector<bool> best_replays(const Metric& metric, std::span<const Summary* const> replays) {
   std::int64_t most_completed = 0;
   for (const Summary* replay : replays)

@@ -167,7 +167,9 @@ std::string render_report(const ReportInput& input) {
       {.title = page_title(input),
        .eyebrow = input.trace_name,
        .answer = headline(input.runs),
-       .facts = fmt::format("{}; cluster {}.", describe_jobs(input), input.cluster.describe()),
+       .facts = fmt::format("{}; cluster {}.{}{}", describe_jobs(input), input.cluster.describe(),
+                            input.interruption_cost.empty() ? "" : " Assumed: ",
+                            input.interruption_cost.empty() ? "" : input.interruption_cost + "."),
        .summary_html = summary_table(input.runs) + loss_table(input.runs),
        .help =
            "Point at a picture for exact values, drag across it to zoom, double-click to go back. Press a "

@@ -20,13 +20,6 @@
 namespace vtrain::report {
 namespace {
 
-bool is_shown(const Metric& metric, std::span<const ReportRun> runs) {
-  return std::ranges::any_of(runs, [&](const ReportRun& run) {
-    const double value = metric.value(run.summary);
-    return metric.hides_zero ? value > 0 : !std::isnan(value);
-  });
-}
-
 std::vector<const Summary*> summaries_of(std::span<const ReportRun> runs) {
   std::vector<const Summary*> replays;
   for (const ReportRun& run : runs)
@@ -52,9 +45,13 @@ std::string row_head(std::size_t index, const Summary& summary) {
                      escape_html(summary.policy));
 }
 
-std::string with_preemptions(std::int64_t preemptions) {
-  if (preemptions == 0) return "without preemptions";
-  return fmt::format("with {} preemption{}", with_thousands(preemptions), preemptions == 1 ? "" : "s");
+/// What the policy did to running jobs.
+std::string with_interruptions(const Summary& summary) {
+  if (summary.preemptions + summary.resizes == 0) return "without preemptions";
+  const std::string preemptions = count_of(summary.preemptions, "preemption");
+  if (summary.resizes == 0) return "with " + preemptions;
+  const std::string resizes = count_of(summary.resizes, "resize");
+  return summary.preemptions == 0 ? "with " + resizes : fmt::format("with {} and {}", resizes, preemptions);
 }
 
 std::string join_names(std::span<const Summary* const> summaries) {
@@ -87,10 +84,10 @@ std::string single_answer(const Summary& only) {
   if (!only.deadline_satisfactory_ratio) {
     return fmt::format("{} finished {} of {} jobs with an average JCT of {}, {}.", only.policy,
                        with_thousands(only.completed), with_thousands(only.jobs), jct,
-                       with_preemptions(only.preemptions));
+                       with_interruptions(only));
   }
   return fmt::format("{} met {} of the deadlines, with an average JCT of {}, {}.", only.policy,
-                     as_percent(met_ratio(only)), jct, with_preemptions(only.preemptions));
+                     as_percent(met_ratio(only)), jct, with_interruptions(only));
 }
 
 /// `ranked` is best first; at least two.
@@ -101,13 +98,13 @@ std::string deadline_answer(std::span<const Summary* const> ranked) {
   if (ties == 1) {
     return fmt::format("{} met {} of the deadlines, {} more than {}, {}.", best.policy,
                        as_percent(met_ratio(best)), percentage_points(met_ratio(best), met_ratio(*ranked[1])),
-                       ranked[1]->policy, with_preemptions(best.preemptions));
+                       ranked[1]->policy, with_interruptions(best));
   }
   std::string text = fmt::format("{} {} met {} of the deadlines", join_names(ranked.first(ties)),
                                  ties == 2 ? "both" : "all", as_percent(met_ratio(best)));
   if (best.completed == ranked[1]->completed && best.avg_jct_s < ranked[1]->avg_jct_s) {
     text += fmt::format("; {} has the shortest average JCT of them, {}, {}", best.policy,
-                        as_duration(best.avg_jct_s), with_preemptions(best.preemptions));
+                        as_duration(best.avg_jct_s), with_interruptions(best));
   }
   return text + ".";
 }
@@ -120,7 +117,7 @@ std::string jct_answer(std::span<const Summary* const> ranked) {
   if (second.completed < best.completed) {
     return fmt::format("{} completed the most jobs, {} of {}, with an average JCT of {}, {}.", best.policy,
                        with_thousands(best.completed), with_thousands(best.jobs), as_duration(best.avg_jct_s),
-                       with_preemptions(best.preemptions));
+                       with_interruptions(best));
   }
   const double saved = 1 - best.avg_jct_s / second.avg_jct_s;
   if (!(saved > 0)) {
@@ -129,7 +126,7 @@ std::string jct_answer(std::span<const Summary* const> ranked) {
   }
   return fmt::format("{} has the shortest average JCT, {}, which is {} less than {} ({}), {}.", best.policy,
                      as_duration(best.avg_jct_s), saved >= 0.0005 ? as_percent(saved) : "under 0.1 %",
-                     second.policy, as_duration(second.avg_jct_s), with_preemptions(best.preemptions));
+                     second.policy, as_duration(second.avg_jct_s), with_interruptions(best));
 }
 
 }  // namespace
@@ -169,7 +166,7 @@ std::string column_table(std::span<const Metric> all, std::span<const ReportRun>
   std::vector<const Metric*> columns;
   std::vector<std::vector<bool>> best;
   for (const Metric& column : all) {
-    if (column.title.empty() || !is_shown(column, runs)) continue;
+    if (column.title.empty() || !is_shown(column, replays)) continue;
     columns.push_back(&column);
     best.push_back(best_replays(column, replays));
   }
@@ -207,6 +204,11 @@ std::string summary_table(std::span<const ReportRun> runs) {
 }
 
 std::string loss_table(std::span<const ReportRun> runs) {
+  const bool any = std::ranges::any_of(runs, [](const ReportRun& run) {
+    const auto& disruptions = run.summary.disruptions;
+    return disruptions && (disruptions->total_lost_gpu_hours() > 0 || disruptions->outages > 0);
+  });
+  if (!any) return {};
   const std::string table = column_table(loss_metrics(), runs, "losses", "What jobs lost under each policy");
   return table.empty() ? table : "<h2>What interruptions, checkpoints and failures cost</h2>\n" + table;
 }

@@ -28,8 +28,8 @@ std::string line_key(std::size_t index);
 /// all were) are left out.
 std::string summary_table(std::span<const ReportRun> runs);
 
-/// What interruptions, checkpoints and failures cost under each policy, with a heading; empty where nothing
-/// could cost jobs time.
+/// What interruptions, checkpoints and failures cost under each policy, with a heading; empty where they cost
+/// nothing.
 std::string loss_table(std::span<const ReportRun> runs);
 
 /// Percentiles of durations, one row a policy, for readers of paper and of screens alike.

@@ -37,7 +37,7 @@ void write_jobs_csv(OutputFile& file, const Workload& workload, const Simulation
 std::string interruptions_to_csv(const Workload& workload, const SimulationResult& result, CellText cells);
 
 /// Writes the files of one policy's run to `place` within `folder`: `jobs.csv`; `interruptions.csv` and
-/// `outages.csv`, for a run in which something could happen to jobs and did to nodes; `timeline.json`, for a
+/// `outages.csv`, for a run in which something happened to jobs and to nodes; `timeline.json`, for a
 /// run with recorded intervals; `summary.json`. `num_nodes` as for `cluster_timeline`. Returns their names
 /// within `folder`.
 Result<std::vector<std::string>> write_run(StagedFolder& folder, const std::filesystem::path& place,

@@ -133,7 +133,9 @@ Result<std::vector<std::string>> write_run(StagedFolder& folder, const fs::path&
     written = folder.add(names.back(), content);
   };
   if (!result.losses.empty()) {
-    write("interruptions.csv", interruptions_to_csv(workload, result, cells));
+    const std::string interruptions = interruptions_to_csv(workload, result, cells);
+    const bool has_rows = interruptions.find('\n') + 1 < interruptions.size();
+    if (has_rows) write("interruptions.csv", interruptions);
     if (!result.outages.empty()) write("outages.csv", outages_to_csv(result.outages));
   }
   if (result.segments_recorded) write("timeline.json", cluster_timeline(workload, num_nodes, result));
@@ -186,6 +188,7 @@ std::string scenario_report(const Scenario& scenario, const std::vector<RunResul
   input.cluster = scenario.cluster();
   input.gpus_are_shared = info_of(scenario.placement()).shares_gpus;
   input.trace_name = scenario.trace_name();
+  input.interruption_cost = scenario.interruption_cost();
   input.assumptions = texts_of(scenario.notes());
   input.provenance = scenario.provenance();
   input.provenance.emplace_back("version", "vtrain " VTRAIN_VERSION);

@@ -145,7 +145,7 @@ def replay(vtrain, folder, trace):
         labels = {policy: label for label, kind, policy in [BASE, *OTHERS] if kind == curves}
         out = folder / curves
         vtrain.run("compare", "--trace", trace, "--cluster", CLUSTER, "--curves", curves,
-                   "--policies", ",".join(labels), "--timeline", "never", "--out", out)
+                   "--policies", ",".join(labels), "--interruption-cost", "none", "--timeline", "never", "--out", out)
         for policy, label in labels.items():
             run = policy.replace(":", "-")
             summary = json.loads((out / run / "summary.json").read_text())
