@@ -33,6 +33,8 @@ struct Metric {
   std::string_view meaning{};      ///< for people, of those with a title
   MetricUnit unit = MetricUnit::Count;
   Better better = Better::Neither;
+  /// Over completed jobs: a policy that completes fewer is not compared by it.
+  bool depends_on_completed = false;
   double (*of_jobs)(const JobFigures&) = nullptr;  ///< its value over a set of jobs; null: it has none
   double (*of_run)(const Summary&) = nullptr;      ///< its value of a whole replay, without `of_jobs`
   bool hides_zero = false;                         ///< a column of zeros is left out

@@ -38,7 +38,7 @@ TEST_CASE("compare: a policy that completes no job has no JCT, which is not the 
   const CommandResult shown = run_vtrain(command, work.path());
   REQUIRE(shown.exit_code == 0);
   // elasticflow turns both jobs away; for fifo and edf JCTs are 1,000 and 2,995 s.
-  CHECK(shown.out.find("elasticflow      0.0 %            -            -           -       -         -") !=
+  CHECK(shown.out.find("elasticflow       2      0.0 %    0.0 %            -           -") !=
         std::string::npos);
   CHECK(shown.out.find("0 s *") == std::string::npos);
   const json rejected = json::parse(slurp(work / "out/elasticflow/summary.json"));
@@ -533,7 +533,9 @@ TEST_CASE("replay: what a policy needs and no job says is said before the run") 
                       work.path())
         .out;
   };
-  CHECK(unwrapped(said("edf")).find("no job has a deadline, which decides under edf") != std::string::npos);
+  CHECK(unwrapped(said("edf"))
+            .find("no job has a deadline (--deadlines 1:2 makes some), which decides under edf") !=
+        std::string::npos);
   CHECK(unwrapped(said("easy")).find("no job has a requested time; run times take its place under easy") !=
         std::string::npos);
   CHECK(said("fifo").find("no job has") == std::string::npos);

@@ -15,23 +15,18 @@
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
 #include "tools/report/metric.hpp"
+#include "tools/results/results.hpp"
 #include "traces/editing/statistics.hpp"
 
 namespace vtrain {
 namespace {
 
-/// A sentence for the reader who wonders why the rows are the same.
-std::string nobody_waited(const std::vector<RunResult>& runs) {
-  const Summary& first = runs.front().summary;
-  const bool nobody = std::all_of(runs.begin(), runs.end(), [&first](const RunResult& run) {
-    const Summary& summary = run.summary;
-    return summary.avg_waiting_time_s == 0 && summary.preemptions == 0 &&
-           summary.completed == first.completed && summary.avg_jct_s == first.avg_jct_s &&
-           summary.makespan_s == first.makespan_s;
-  });
-  return nobody && runs.size() > 1
-             ? "No job ever waited: with this load on this cluster the policies cannot differ.\n"
-             : "";
+/// The hints, a line each.
+std::string hint_lines(const Scenario& scenario, const std::vector<RunResult>& runs) {
+  std::string text;
+  for (const std::string& hint : hints_on(scenario, runs))
+    text += wrap_text(hint, kTextColumns) + "\n";
+  return text;
 }
 
 /// Jobs that did not complete, a line for each policy that has any.
@@ -112,11 +107,12 @@ std::string describe_scenario(const Scenario& scenario) {
 namespace {
 
 /// The last turn in which columns are left out of a table that is too wide.
-constexpr int kLastTurn = 4;
+constexpr int kLastTurn = 5;
 
 /// A column of the table: its title, and a cell for each run.
 struct Column {
-  std::vector<std::string> cells;
+  std::vector<std::string> cells{};
+  std::vector<Mark> marks{};
   int dropped_in_turn = 0;
 };
 
@@ -160,14 +156,13 @@ Comparison comparison_of(const std::vector<RunResult>& runs) {
   }
   Comparison comparison;
   std::vector<Column> columns = {std::move(names)};
-  bool has_stars = false;
   for (const Metric& metric : run_metrics()) {
     if (metric.short_title.empty() || !is_shown(metric, replays)) continue;
-    Column column{{title_of(metric)}, metric.dropped_in_turn};
-    const std::vector<bool> best = best_replays(metric, replays);
+    Column column{{title_of(metric)}, {}, metric.dropped_in_turn};
+    column.marks = marks_of(metric, replays);
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      has_stars |= best[i];
-      column.cells.push_back(metric_text(metric, metric.value(*replays[i])) + (best[i] ? " *" : "  "));
+      column.cells.push_back(metric_text(metric, metric.value(*replays[i])) +
+                             std::string(sign_of(column.marks[i])));
     }
     columns.push_back(std::move(column));
   }
@@ -176,7 +171,10 @@ Comparison comparison_of(const std::vector<RunResult>& runs) {
     std::erase_if(columns, [turn](const Column& column) { return column.dropped_in_turn == turn; });
     comparison.table = table_of(columns);
   }
-  if (has_stars) comparison.stars = meaning_of_stars(replays);
+  std::vector<std::vector<Mark>> marks;
+  for (const Column& column : columns)
+    marks.push_back(column.marks);
+  comparison.marks = meaning_of_marks(marks);
   return comparison;
 }
 
@@ -220,8 +218,9 @@ std::string lost_gpu_hours(const std::vector<RunResult>& runs) {
   return "\n" + table.to_string() + "goodput: useful GPU-hours / available GPU-hours\n";
 }
 
-std::string notes_on_runs(const std::vector<RunResult>& runs) {
-  return nobody_waited(runs) + fragmentation_rates(runs) + incomplete_jobs(runs) + policy_figures(runs);
+std::string notes_on_runs(const Scenario& scenario, const std::vector<RunResult>& runs) {
+  return hint_lines(scenario, runs) + fragmentation_rates(runs) + incomplete_jobs(runs) +
+         policy_figures(runs);
 }
 
 }  // namespace vtrain

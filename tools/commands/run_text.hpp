@@ -12,10 +12,10 @@ namespace vtrain {
 /// The lines above the table: trace, cluster, what was assumed.
 std::string describe_scenario(const Scenario& scenario);
 
-/// A row for each policy; a star marks the best value of a column.
+/// A row for each policy, and a column for each metric that says something and has room.
 struct Comparison {
   std::string table{};
-  std::string_view stars{};  ///< their meaning; empty without any
+  std::string marks{};  ///< the meaning of the marks in it; empty without any
 };
 
 /// The table of these runs.
@@ -25,8 +25,8 @@ Comparison comparison_of(const std::vector<RunResult>& runs);
 /// jobs any; empty if nothing did. Columns without a value other than 0 are left out.
 std::string lost_gpu_hours(const std::vector<RunResult>& runs);
 
-/// Lines on what the table does not show: policies that cannot differ, fragmentation, jobs that did not
+/// Lines on what the table does not show: hints on these runs, fragmentation, jobs that did not
 /// complete, figures that policies report of their own work.
-std::string notes_on_runs(const std::vector<RunResult>& runs);
+std::string notes_on_runs(const Scenario& scenario, const std::vector<RunResult>& runs);
 
 }  // namespace vtrain

@@ -403,12 +403,19 @@ Result<void> complete_jobs(const ScenarioSpec& spec, Transformations transformat
     if (!day) return day;
     transformations.models = {};  // the jobs have theirs
     predicted = true;
+  } else if (transformations.deadlines_only_if_none) {
+    transformations.deadlines.reset();  // a recorded trace has its own, or none
   }
+  const auto num_deadlines = [&parts] {
+    return std::ranges::count_if(parts.workload.jobs, &Job::has_deadline);
+  };
+  const auto deadlines_of_trace = num_deadlines();
   const bool keeps_durations = !needs_prices(parts.workload) && !transformations.predicts_run_times;
   predicted |= !keeps_durations;
   const auto changes = transform(parts.workload, transformations, curves, true, warnings);
   if (!changes) return fail(changes.error());
   note_all(parts, NoteKind::Changed, *changes);
+  parts.deadlines_are_made = transformations.deadlines && num_deadlines() > 0 && deadlines_of_trace == 0;
   keep_to_types_with_plan(parts);  // with the models that they were given
   curves = parts.pricing->on(parts.cluster, parts.workload);
   if (auto tight = tight_deadlines(parts.workload)) parts.notes.push_back(*std::move(tight));

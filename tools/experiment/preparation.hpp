@@ -55,6 +55,7 @@ struct ScenarioParts {
   /// The only disruption is the cost of interruptions that nobody asked for: policies that cannot be
   /// disrupted run without it.
   bool only_default_cost = false;
+  bool deadlines_are_made = false;  ///< by a rule, for jobs of which the trace says none
   std::string
       interruption_cost{};   ///< a sentence on it; empty where no policy and no failure interrupts jobs
   std::string trace_name;    ///< the file, or a description of the generated jobs

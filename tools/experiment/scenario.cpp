@@ -146,6 +146,9 @@ PlacementKind Scenario::placement() const {
 const std::optional<Disruptions>& Scenario::disruptions() const {
   return state_->parts.disruptions;
 }
+bool Scenario::deadlines_are_made() const {
+  return state_->parts.deadlines_are_made;
+}
 const std::string& Scenario::interruption_cost() const {
   return state_->parts.interruption_cost;
 }

@@ -70,6 +70,8 @@ class Scenario {
   PlacementKind placement() const;
   /// None: nothing happens to jobs beside what policies do.
   const std::optional<Disruptions>& disruptions() const;
+  /// True if a rule made deadlines that no trace has.
+  bool deadlines_are_made() const;
   /// What preemption and resizing cost jobs, as a sentence; empty where no policy of the spec and no failure
   /// interrupts jobs.
   const std::string& interruption_cost() const;

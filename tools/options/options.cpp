@@ -165,7 +165,7 @@ void add_transformation_options(CLI::App& command, TransformationArguments& argu
           "--deadlines", arguments.deadlines,
           "Deadlines for jobs without one: none, elasticflow (submit + U(0.5, 1.5) x duration), LOW:HIGH "
           "(other bounds), FACTOR (the same for all), each with or without ,best-effort=SHARE (of jobs "
-          "that get none); auto (elasticflow if no job has one)")
+          "that get none); auto (elasticflow for the generated day, none for a trace)")
       ->capture_default_str();
   command
       .add_option(

@@ -12,6 +12,7 @@
 #include "core/base/numbers.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/chart_data.hpp"
+#include "tools/report/headline.hpp"
 #include "tools/report/page.hpp"
 #include "tools/report/summary.hpp"
 #include "traces/editing/statistics.hpp"
@@ -139,6 +140,14 @@ void add_gantt(const ReportInput& input, json& data, std::string& html) {
   add_figure(html, data, "gantt", std::move(gantt), {"gantt", "Gantt chart", caption, "full", ""});
 }
 
+/// The hints as notes.
+std::string hints_html(const ReportInput& input) {
+  std::string html;
+  for (const std::string& hint : hints(input))
+    html += fmt::format("<p class=\"note\">{}</p>\n", escape_html(hint));
+  return html;
+}
+
 std::string page_title(const ReportInput& input) {
   std::string names;
   for (const ReportRun& run : input.runs)
@@ -166,11 +175,11 @@ std::string render_report(const ReportInput& input) {
   return render_page(
       {.title = page_title(input),
        .eyebrow = input.trace_name,
-       .answer = headline(input.runs),
+       .answer = headline(input),
        .facts = fmt::format("{}; cluster {}.{}{}", describe_jobs(input), input.cluster.describe(),
                             input.interruption_cost.empty() ? "" : " Assumed: ",
                             input.interruption_cost.empty() ? "" : input.interruption_cost + "."),
-       .summary_html = summary_table(input.runs) + loss_table(input.runs),
+       .summary_html = summary_table(input.runs) + hints_html(input) + loss_table(input.runs),
        .help =
            "Point at a picture for exact values, drag across it to zoom, double-click to go back. Press a "
            "policy's name below a picture to hide it everywhere.",
