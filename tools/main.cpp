@@ -24,6 +24,7 @@
 
 #include "core/base/result.hpp"
 #include "core/io/unfinished.hpp"
+#include "tools/cli/output_files.hpp"
 #include "tools/cli/usage.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/format/text_format.hpp"
@@ -137,6 +138,7 @@ int run(int argc, char** argv) try {
   vtrain::add_completion_commands(app, action);
   vtrain::add_input_option(app);
   vtrain::add_terminal_options(app);
+  vtrain::add_force_options(app);
   refuse_empty_values(app);
 
   try {
@@ -161,7 +163,8 @@ int run(int argc, char** argv) try {
     vtrain::print_text(stderr, "{}", vtrain::describe_usage_error(app, error));
     return kExitBadInput;
   }
-  const auto usable = vtrain::check_arguments_stay(app);
+  auto usable = vtrain::check_arguments_stay(app);
+  if (usable) usable = vtrain::check_outputs_are_new(app);
   if (const auto done = usable ? action() : usable; !done) {
     vtrain::print_text(stderr, "error: {}\n", done.error().describe());
     return exit_code(done.error().kind);

@@ -75,6 +75,7 @@ struct PolicyInfo {
   std::function<Result<std::unique_ptr<Policy>>(const PolicyArguments&)> make{};
   bool is_clairvoyant = false;     ///< it knows run times, whatever times were requested
   bool ignores_gpu_types = false;  ///< it plans with the number of all GPUs, whatever their type
+  bool never_interrupts = false;   ///< jobs keep the GPUs that they were given, unless a node fails
   PolicyNeeds needs{};             ///< from a trace
 };
 

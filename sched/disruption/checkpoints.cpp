@@ -41,18 +41,24 @@ std::optional<SimDuration> CheckpointRule::interval_of(double checkpoint_s, doub
 Result<CheckpointTimes> CheckpointTimes::from_models(const Workload& workload,
                                                      const ParametersOfModel& parameters_of,
                                                      BytesPerSecond bandwidth,
-                                                     std::optional<SimDuration> periodic) {
+                                                     std::optional<SimDuration> periodic,
+                                                     UnknownModel unknown) {
   CheckpointTimes times;
   times.periodic_ = periodic;
   times.by_model_.resize(workload.models.size() + 1);  // not empty, so that it counts
   std::vector<bool> known(workload.models.size(), false);
   for (const Job& job : workload.jobs) {
+    if (!job.model && unknown == UnknownModel::NoTime) continue;
     if (!job.model)
       return fail(job_error(workload, job, "model",
                             "expected a model, whose size gives that of a checkpoint, found none (--assign "
                             "gives jobs models)"));
     if (known[job.model.value]) continue;
     const auto parameters = parameters_of(workload.models[job.model.value]);
+    if (!parameters && unknown == UnknownModel::NoTime) {
+      known[job.model.value] = true;
+      continue;
+    }
     if (!parameters) return fail(job_error(workload, job, "model", parameters.error().message));
     const Bytes bytes(kCheckpointBytesPerParameter * static_cast<double>(*parameters));
     const Nanoseconds one_way = bytes / bandwidth;

@@ -45,6 +45,12 @@ inline constexpr double kCheckpointBytesPerParameter = 14;
 /// The number of parameters of a model by its name; the error says what is wrong with the name.
 using ParametersOfModel = std::function<Result<std::int64_t>(std::string_view)>;
 
+/// What becomes of a job whose model, which gives the size of a checkpoint, is not given or not known.
+enum class UnknownModel : std::uint8_t {
+  Error,
+  NoTime,  ///< saving and loading takes no time
+};
+
 /// Times that jobs take to save their state to the cluster's storage.
 class CheckpointTimes {
  public:
@@ -52,17 +58,18 @@ class CheckpointTimes {
   explicit CheckpointTimes(SimDuration periodic = SimDuration(0)) : periodic_(periodic) {}
   /// From the parameters of each job's model, `kCheckpointBytesPerParameter` and the bandwidth that one job
   /// gets from the storage. Periodic checkpoints take `periodic` or, where there is none, that long too.
-  /// Errors: a job whose model is not given or not known, or whose state takes more than `kHundredYears` to
-  /// save and load.
+  /// Errors: a job whose model is not given or not known, unless `unknown` allows it, or whose state takes
+  /// more than `kHundredYears` to save and load.
   static Result<CheckpointTimes> from_models(const Workload& workload, const ParametersOfModel& parameters_of,
                                              BytesPerSecond bandwidth,
-                                             std::optional<SimDuration> periodic = std::nullopt);
+                                             std::optional<SimDuration> periodic = std::nullopt,
+                                             UnknownModel unknown = UnknownModel::Error);
 
   /// Time of one of a job's periodic checkpoints.
   SimDuration of_periodic(const Job& job) const { return periodic_ ? *periodic_ : of_state(job); }
   /// Time for saving all of a job's state, and for loading it; 0 unless it was computed from models.
   SimDuration of_state(const Job& job) const {
-    return by_model_.empty() ? SimDuration(0) : by_model_[job.model.value];
+    return by_model_.empty() || !job.model ? SimDuration(0) : by_model_[job.model.value];
   }
 
  private:

@@ -60,12 +60,27 @@ constexpr std::array kJobColumns{
               [](const JobRow& row) { return JobValue(row.job.submit.time_since_epoch()); }},
     JobColumn{"start_s", "first time with GPUs",
               [](const JobRow& row) { return when(has_started(row.outcome), row.outcome.start); }},
-    JobColumn{"end_s", "end; under policies that work in slots, the end that the policy books",
+    JobColumn{"end_s",
+              "when it left the cluster; under policies that work in slots, the end that the policy books",
               [](const JobRow& row) { return when(has_ended(row.outcome), row.outcome.end); }},
+    JobColumn{"finished_s", "when its work was done: the deadline is met if that is not later",
+              [](const JobRow& row) {
+                return when(row.outcome.state == JobState::Completed, row.outcome.finished);
+              }},
     JobColumn{"state", "completed, rejected, failed or unfinished",
               [](const JobRow& row) { return JobValue(state_name(row.outcome.state)); }},
     JobColumn{"num_gpus", "GPUs that it requests",
               [](const JobRow& row) { return JobValue(std::int64_t{row.job.num_gpus.value}); }},
+    JobColumn{"gpu_type", "type of GPUs that it requests",
+              [](const JobRow& row) { return name_of(row.workload.gpu_types, row.job.gpu_type); }},
+    JobColumn{"duration_s", "run time on the GPUs that it requests",
+              [](const JobRow& row) {
+                return row.job.duration.count() > 0 ? JobValue(row.job.duration) : JobValue();
+              }},
+    JobColumn{"wait_s", "time without GPUs between submission and end, also after being stopped",
+              [](const JobRow& row) {
+                return has_ended(row.outcome) ? JobValue(waiting_time(row.job, row.outcome)) : JobValue();
+              }},
     JobColumn{"jct_s", "job completion time: end minus submission",
               [](const JobRow& row) {
                 return has_ended(row.outcome) ? JobValue(job_completion_time(row.job, row.outcome))
@@ -83,6 +98,8 @@ constexpr std::array kJobColumns{
               }},
     JobColumn{"preemptions", "times that it lost its GPUs",
               [](const JobRow& row) { return JobValue(std::int64_t{row.outcome.preemptions}); }},
+    JobColumn{"resizes", "times that it was given another number of GPUs while it ran",
+              [](const JobRow& row) { return JobValue(std::int64_t{row.outcome.resizes}); }},
     JobColumn{"gpu_seconds", "GPUs x seconds that it held",
               [](const JobRow& row) { return JobValue(row.outcome.gpu_time); }},
 };

@@ -29,13 +29,17 @@ enum class MetricUnit : std::uint8_t {
 struct Metric {
   std::string_view key{};          ///< in `summary.json`; empty: it is not there
   std::string_view title{};        ///< in tables; empty: only JSON has it
-  std::string_view short_title{};  ///< in the terminal; empty: only the page shows it
+  std::string_view short_title{};  ///< in the terminal, in one or two lines; empty: only the page shows it
   std::string_view meaning{};      ///< for people, of those with a title
   MetricUnit unit = MetricUnit::Count;
   Better better = Better::Neither;
+  /// Over completed jobs: a policy that completes fewer is not compared by it.
+  bool depends_on_completed = false;
   double (*of_jobs)(const JobFigures&) = nullptr;  ///< its value over a set of jobs; null: it has none
   double (*of_run)(const Summary&) = nullptr;      ///< its value of a whole replay, without `of_jobs`
   bool hides_zero = false;                         ///< a column of zeros is left out
+  /// Turn in which its column is left out where a terminal is too narrow, from 1; 0: never.
+  int dropped_in_turn = 0;
 
   /// Its value of a whole replay.
   double value(const Summary& summary) const;

@@ -73,6 +73,17 @@ std::vector<double> finish_time_fairness(const Workload& workload, double total_
   return fairness;
 }
 
+/// Mean over time of the GPUs in use from `begin` to `end`, which is later.
+double mean_gpus_in_use(std::span<const ClusterSample> samples, SimTime begin, SimTime end) {
+  double gpu_seconds = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const SimTime from = std::max(samples[i].time, begin);
+    const SimTime until = std::min(i + 1 < samples.size() ? samples[i + 1].time : end, end);
+    if (until > from) gpu_seconds += to_seconds(until - from) * samples[i].gpus_in_use.value;
+  }
+  return gpu_seconds / to_seconds(end - begin);
+}
+
 double mean(const std::vector<double>& values) {
   if (values.empty()) return kNoValue;
   double sum = 0;
@@ -124,8 +135,15 @@ class JobFigureCollector {
     if (outcome.turned_away) ++figures_.turned_away;
     if (lacks_type) ++figures_.lacking_type;
     figures_.preemptions += outcome.preemptions;
+    figures_.resizes += outcome.resizes;
     if (job.has_deadline()) ++figures_.deadline_jobs;
-    if (deadline_met(job, outcome)) ++figures_.deadline_met;
+    const bool met = deadline_met(job, outcome);
+    if (met) ++figures_.deadline_met;
+    if (job.has_deadline()) {
+      const double gpu_seconds = to_seconds(job.duration) * job.num_gpus.value * job.gpu_share;
+      deadline_gpu_seconds_ += gpu_seconds;
+      if (met) met_gpu_seconds_ += gpu_seconds;
+    }
     if (outcome.state == JobState::Completed) {
       jct_s_.push_back(to_seconds(job_completion_time(job, outcome)));
       slowdowns_ += std::max(1.0, jct_s_.back() / to_seconds(std::max(job.duration, kSlowdownThreshold)));
@@ -144,6 +162,8 @@ class JobFigureCollector {
       figures.deadline_satisfactory_ratio =
           static_cast<double>(figures.deadline_met) / static_cast<double>(figures.deadline_jobs);
     }
+    if (deadline_gpu_seconds_ > 0)
+      figures.deadline_satisfactory_ratio_by_gpu_hours = met_gpu_seconds_ / deadline_gpu_seconds_;
     figures.avg_jct_s = mean(jct_s_);
     figures.p50_jct_s = percentile(jct_s_, 50);
     figures.p99_jct_s = percentile(jct_s_, 99);
@@ -162,7 +182,9 @@ class JobFigureCollector {
   std::vector<double> delay_s_;
   std::vector<double> waiting_s_;
   std::vector<double> fairness_;
-  double slowdowns_ = 0;  ///< sum over the completed jobs
+  double slowdowns_ = 0;             ///< sum over the completed jobs
+  double deadline_gpu_seconds_ = 0;  ///< of the jobs with a deadline, in thousandths of GPUs
+  double met_gpu_seconds_ = 0;       ///< of those that met it
 };
 
 /// Collects the figures over the jobs of each group.
@@ -332,6 +354,11 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
     GpuTime available;
     available.add(last_held - first_submission, cluster.total_gpus());
     summary.gpu_utilization = held.seconds() / available.seconds();
+  }
+  const SimTime last_submission = workload.jobs.empty() ? SimTime{} : workload.jobs.back().submit;
+  if (last_submission > first_submission) {
+    summary.gpu_utilization_without_drain =
+        mean_gpus_in_use(result.samples, first_submission, last_submission) / total_gpus;
   }
   if (!result.losses.empty())
     summary.disruptions = summarize_disruptions(result, cluster, first_submission, last_held);

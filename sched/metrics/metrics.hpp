@@ -70,6 +70,8 @@ struct JobFigures {
   std::int64_t deadline_met = 0;
   /// deadline_met / deadline_jobs; nothing when no job has a deadline.
   std::optional<double> deadline_satisfactory_ratio{};
+  /// The same with each job counted by its GPU-hours: the GPUs that it asks for x its run time on them.
+  std::optional<double> deadline_satisfactory_ratio_by_gpu_hours{};
   double avg_jct_s = kNoValue;
   double p50_jct_s = kNoValue;
   double p99_jct_s = kNoValue;
@@ -87,6 +89,7 @@ struct JobFigures {
   /// Jain's index (1984) of 1 / finish-time fairness over completed jobs, in (0, 1]; 1 is equal treatment.
   double jain_index = kNoValue;
   std::int64_t preemptions = 0;
+  std::int64_t resizes = 0;  ///< times that a running job was given another number of GPUs
 };
 
 /// Figures over the jobs of one group.
@@ -112,6 +115,9 @@ struct Summary : JobFigures {
   /// [0, 1]. That is the makespan, unless a job that never ended held GPUs after the last end, or a policy
   /// dates ends earlier than it takes the GPUs back.
   double gpu_utilization = kNoValue;
+  /// Share of the GPUs that jobs hold, in whole or in part, from the first to the last submission, in the
+  /// mean over time; in [0, 1]. Without the drain tail, in which a queue that is no longer filled runs empty.
+  double gpu_utilization_without_drain = kNoValue;
   /// Under placements that keep it.
   std::optional<FragmentationSummary> fragmentation;
   std::int64_t events = 0;

@@ -43,7 +43,7 @@ TEST_CASE("elastic replay: a job alone takes as many GPUs as help it; rigid it k
   const double asked = iteration_s("8") * 10000;
   REQUIRE(fastest < asked / 2);
   const double elastic = replay(job, kElastic)["avg_jct_s"];
-  CHECK(elastic >= fastest);
+  CHECK(elastic >= fastest - 1e-6);
   CHECK(elastic <= fastest + 1);
   for (const std::string& rigid :
        {std::string(kElastic) + "--curves none", std::string("--cluster 8x8:a100 --policy fifo")}) {
@@ -265,8 +265,8 @@ TEST_CASE("elastic replay: --assign leaves jobs alone on whose GPUs the model ha
         std::string::npos);
   const std::string jobs = slurp(work.path() / "out" / "jobs.csv");
   CHECK(jobs.find("large,,,,,,,llama3-8b,0,0,") != std::string::npos);
-  CHECK(jobs.find("small,,,,,,,,0,0,1000,completed,1,") != std::string::npos);
-  CHECK(jobs.find("other,,,,,,,,0,0,500,completed,1,") != std::string::npos);
+  CHECK(jobs.find("small,,,,,,,,0,0,1000,1000,completed,1,") != std::string::npos);
+  CHECK(jobs.find("other,,,,,,,,0,0,500,500,completed,1,") != std::string::npos);
   // Where it has one on none of the jobs nothing was assigned.
   const auto none = run_vtrain(
       "replay --trace jobs.csv --cluster 8x8:h100 --policy fifo --assign model=gpt3-175b", work.path());

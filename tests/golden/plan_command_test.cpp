@@ -365,7 +365,7 @@ TEST_CASE("plan: the best plan is predicted from the file that --out writes, in 
         "./llama --cluster islands.json --global-batch 256 --profile h100" + constant,
         "./llama/config.json --gpus 16 --global-batch 64 --profile mine.json" + constant}) {
     CAPTURE(arguments);
-    const json answer = run_json("plan " + arguments + " --out elsewhere/best.json", work);
+    const json answer = run_json("plan " + arguments + " --force --out elsewhere/best.json", work);
     const json predicted = json::parse(run_vtrain("predict best.json --json", work.path() / "elsewhere").out);
     CHECK(predicted["iteration_time_s"] == answer["best"]["iteration_time_s"]);
     CHECK(predicted["memory"]["peak_bytes_per_gpu"] == answer["best"]["memory"]["peak_bytes_per_gpu"]);

@@ -39,8 +39,8 @@ TEST_CASE("compare: a policy that completes no job has no JCT, which is not the 
   const CommandResult shown = run_vtrain(command, work.path());
   REQUIRE(shown.exit_code == 0);
   // elasticflow turns both jobs away; for fifo and edf JCTs are 1,000 and 2,995 s.
-  CHECK(shown.out.find("elasticflow          0.0 %            -            -           -           -         "
-                       "   -              -") != std::string::npos);
+  CHECK(shown.out.find("elasticflow       2      0.0 %    0.0 %            -           -") !=
+        std::string::npos);
   CHECK(shown.out.find("0 s *") == std::string::npos);
   const json rejected = json::parse(slurp(work / "out/elasticflow/summary.json"));
   CHECK(rejected["completed"] == 0);
@@ -109,7 +109,7 @@ TEST_CASE("replay: bounded slowdown takes short jobs for 10 s long, in all that 
       run_vtrain("replay --trace alone.csv --cluster 1x8 --policy fifo --json", work.path());
   CHECK(json::parse(alone.out)["bounded_slowdown"] == 1);
   const CommandResult shown = run_vtrain(command + " --out out", work.path());
-  CHECK(shown.out.find("slowdown") != std::string::npos);
+  CHECK(shown.out.find(" slow- ") != std::string::npos);
   CHECK(shown.out.find("3.45") != std::string::npos);
   CHECK(json::parse(slurp(work / "out/summary.json"))["bounded_slowdown"] == figures["bounded_slowdown"]);
   const std::string report = slurp(work / "out/report.html");
@@ -570,7 +570,9 @@ TEST_CASE("replay: what a policy needs and no job says is said before the run") 
                       work.path())
         .out;
   };
-  CHECK(unwrapped(said("edf")).find("no job has a deadline, which decides under edf") != std::string::npos);
+  CHECK(unwrapped(said("edf"))
+            .find("no job has a deadline (--deadlines 1:2 makes some), which decides under edf") !=
+        std::string::npos);
   CHECK(unwrapped(said("easy")).find("no job has a requested time; run times take its place under easy") !=
         std::string::npos);
   CHECK(said("fifo").find("no job has") == std::string::npos);

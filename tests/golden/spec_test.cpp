@@ -155,7 +155,8 @@ TEST_CASE("spec: a spec that somebody wrote needs no more than what differs from
   work.write("specs/mine.json",
              R"({"spec_version": 1, "trace": {"files": ["jobs.csv"]}, "cluster": "4x8:a100",
                  "policies": ["easy"]})");
-  const json by_spec = run_json("replay --spec specs/mine.json", work);
+  json by_spec = run_json("replay --spec specs/mine.json", work);
+  by_spec["scenario"]["trace"] = "specs/jobs.csv";  // as options name it
   const json by_options = run_json("replay --trace specs/jobs.csv --cluster 4x8:a100 --policy easy", work);
   CHECK(by_spec == by_options);
 }

@@ -129,7 +129,7 @@ TEST_CASE("trace convert: several files become one, and what was assumed goes al
         "trace     both.csv (vtrain)   2 jobs   5 s   0.0417 GPU-hours\n"
         "assumed   made up\n");
   CHECK(slurp(folder.path() / "both.csv") ==
-        "# made up\njob_id,submit_s,num_gpus,duration_s\ntwo/x,0,1,30\none/x,5,2,60\n");
+        "job_id,submit_s,num_gpus,duration_s,assumed\ntwo/x,0,1,30,made up\none/x,5,2,60,\n");
   const json again =
       json::parse(run_vtrain("trace convert both.csv --out again.csv --json", folder.path()).out);
   CHECK(again["not_kept"].empty());
@@ -283,12 +283,11 @@ TEST_CASE("trace slice: a week of a tenant at another load") {
       folder.path());
   CHECK(result.exit_code == 0);
   CHECK(slurp(folder.path() / "part.csv") ==
-        "# only jobs submitted from 1 m 30 s on: 3 of 4\n"
-        "# only jobs of tenant x: 2 of 3\n"
-        "# durations clipped to 1 h: 1 of 2 jobs\n"
-        "# the origin of time moved by 1 m 40 s to the first submission\n"
-        "# submissions 2 times as fast as recorded\n"
-        "job_id,tenant,submit_s,num_gpus,duration_s\nb,x,0,8,3600\nd,x,100,4,60\n");
+        "job_id,tenant,submit_s,num_gpus,duration_s,assumed\n"
+        "b,x,0,8,3600,only jobs submitted from 1 m 30 s on: 3 of 4;  only jobs of tenant x: 2 of 3;  "
+        "durations clipped to 1 h: 1 of 2 jobs;  the origin of time moved by 1 m 40 s to the first "
+        "submission;  "
+        "submissions 2 times as fast as recorded\nd,x,100,4,60,\n");
   const json busy = run_json("trace slice jobs.csv --load 0.9 --cluster 4x8 --out busy.csv", folder);
   CHECK(busy["offered_load"].get<double>() == doctest::Approx(0.9));
   CHECK(busy["cluster_gpus"] == 32);
@@ -457,9 +456,8 @@ TEST_CASE("trace generate: estimates, statuses and other formats as other comman
   const json a = json::parse(made.out);
   CHECK(a["jobs_with_requested_time"] == 500);
   CHECK(a["statuses"].size() == 2);
-  CHECK(
-      slurp(folder.path() / "a.csv").find("# statuses drawn: completed 75.0 %, failed 25.0 % (synthetic)") !=
-      std::string::npos);
+  CHECK(slurp(folder.path() / "a.csv").find("statuses drawn: completed 75.0 %, failed 25.0 % (synthetic)") !=
+        std::string::npos);
   const CommandResult swf = run_vtrain("trace generate --jobs 50 --to swf --out a.swf", folder.path());
   REQUIRE(swf.exit_code == 0);
   CHECK(swf.out.find("not kept") != std::string::npos);

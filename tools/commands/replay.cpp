@@ -14,6 +14,7 @@
 #include "core/base/strings.hpp"
 #include "core/base/utf8.hpp"
 #include "core/io/staged_folder.hpp"
+#include "tools/cli/output_files.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/commands/run_text.hpp"
@@ -168,6 +169,7 @@ Result<void> replay(const ReplayArguments& arguments) {
   const RunResult& run = runs.front();
   if (arguments.json) {
     ordered_json document = summary_to_json(run.summary);
+    document["scenario"] = scenario_to_json(*scenario);
     document.update(reading_to_json(*scenario));
     print_json(document);
     return {};
@@ -197,12 +199,15 @@ Result<NamedFolder> begin_next_run_folder() {
 }
 
 /// What a newcomer who has just run the embedded default may try.
-constexpr std::string_view kNextCommands = R"(
+std::string next_commands() {
+  return fmt::format(R"(
 next, for instance
   vtrain compare --policies srsf,las,conservative --placement yarn
-  vtrain trace generate --jobs 1000 --cluster 16x8:a100 --load 0.9 --seed 7 --out jobs.csv
+  vtrain trace generate --jobs 1000 --cluster 16x8:a100 --load 0.9 --seed 7 --out {}
   vtrain policies
-)";
+)",
+                     unused_file_name("jobs", ".csv"));
+}
 
 /// Splits `fifo,las:timer=peer,queues=3250;7200,edf` into specs: a part with `=` but no `:` before it goes on
 /// with the parameters of the policy before. Blanks around specs are left out.
@@ -242,21 +247,23 @@ Result<void> compare(ReplayArguments arguments) {
     for (const RunResult& run : runs)
       list.push_back(summary_to_json(run.summary));
     ordered_json document = {{"trace", scenario->trace_name()}, {"cluster", scenario->cluster().describe()}};
+    document["scenario"] = scenario_to_json(*scenario);
     document.update(reading_to_json(*scenario));
     document["runs"] = list;
     print_json(document);
     return {};
   }
   const Comparison comparison = comparison_of(runs);
-  print_text(stdout, "{}replayed  {} in {}\n\n{}{}{}{}\n{}{}{}", describe_scenario(*scenario),
+  print_text(stdout, "{}\n\n{}replayed  {} in {}\n\n{}{}{}{}\n{}{}{}",
+             wrap_text(answer_of(*scenario, runs), kTextColumns), describe_scenario(*scenario),
              runs.size() == 1 ? "1 policy" : fmt::format("{} policies", runs.size()),
-             as_duration(finished->replay_s), comparison.table, comparison.stars,
-             comparison.stars.empty() || !written ? "" : "        ",
+             as_duration(finished->replay_s), comparison.table, comparison.marks,
+             comparison.marks.empty() || !written ? "" : "        ",
              written ? printable((arguments.out / "report.html").string()) : "", lost_gpu_hours(runs),
              figures_by_group(runs), notes_on_runs(*scenario, runs));
   if (!written) return written;
   const bool is_default = spec.policies == split_policies(kDefaultPolicies);
-  if (spec.trace.files.empty() && is_default) print_text(stdout, "{}", kNextCommands);
+  if (spec.trace.files.empty() && is_default) print_text(stdout, "{}", next_commands());
   return {};
 }
 

@@ -16,23 +16,18 @@
 #include "tools/format/trace_description.hpp"
 #include "tools/report/group_table.hpp"
 #include "tools/report/metric.hpp"
+#include "tools/results/results.hpp"
 #include "traces/editing/statistics.hpp"
 
 namespace vtrain {
 namespace {
 
-/// A sentence for the reader who wonders why the rows are the same.
-std::string nobody_waited(const std::vector<RunResult>& runs) {
-  const Summary& first = runs.front().summary;
-  const bool nobody = std::all_of(runs.begin(), runs.end(), [&first](const RunResult& run) {
-    const Summary& summary = run.summary;
-    return summary.avg_waiting_time_s == 0 && summary.preemptions == 0 &&
-           summary.completed == first.completed && summary.avg_jct_s == first.avg_jct_s &&
-           summary.makespan_s == first.makespan_s;
-  });
-  return nobody && runs.size() > 1
-             ? "No job ever waited: with this load on this cluster the policies cannot differ.\n"
-             : "";
+/// The hints, a line each.
+std::string hint_lines(const Scenario& scenario, const std::vector<RunResult>& runs) {
+  std::string text;
+  for (const std::string& hint : hints_on(scenario, runs))
+    text += wrap_text(hint, kTextColumns) + "\n";
+  return text;
 }
 
 /// Jobs that did not complete, a line for each policy that has any.
@@ -82,20 +77,6 @@ std::string policy_figures(const std::vector<RunResult>& runs) {
   return text;
 }
 
-/// Says so where jobs were preempted or resized and it was taken to cost nothing; policies with costs of
-/// their own (ElasticFlow's table, presets) are left out.
-std::string free_interruptions(const Scenario& scenario, const std::vector<RunResult>& runs) {
-  if (scenario.disruptions() &&
-      scenario.disruptions()->interruption_cost.rule().kind != InterruptionRule::Kind::None)
-    return {};
-  const bool any = std::any_of(runs.begin(), runs.end(), [](const RunResult& run) {
-    return run.takes_interruption_cost &&
-           (run.summary.preemptions > 0 ||
-            std::ranges::any_of(run.result.outcomes, [](const JobOutcome& job) { return job.resizes > 0; }));
-  });
-  return any ? "being preempted or resized costs jobs nothing (--interruption-cost)\n" : "";
-}
-
 /// Share of the free GPUs that was too fragmented, a line for each policy whose placement measures it.
 std::string fragmentation_rates(const std::vector<RunResult>& runs) {
   std::string text;
@@ -124,33 +105,77 @@ std::string describe_scenario(const Scenario& scenario) {
                      assumed_lines(texts_of(scenario.notes())));
 }
 
+namespace {
+
+/// The last turn in which columns are left out of a table that is too wide.
+constexpr int kLastTurn = 5;
+
+/// A column of the table: its title, and a cell for each run.
+struct Column {
+  std::vector<std::string> cells{};
+  std::vector<Mark> marks{};
+  int dropped_in_turn = 0;
+};
+
+/// The title of a column, with room for a star behind each of its lines.
+std::string title_of(const Metric& metric) {
+  std::string title;
+  for (const std::string_view line : split(metric.short_title, '\n'))
+    title += fmt::format("{}{}  ", title.empty() ? "" : "\n", line);
+  return title;
+}
+
+/// The columns as a table.
+std::string table_of(const std::vector<Column>& columns) {
+  std::vector<std::vector<std::string>> rows(columns.front().cells.size());
+  for (const Column& column : columns) {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      rows[i].push_back(column.cells[i]);
+  }
+  TextTable table(std::move(rows.front()));
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    table.add_row(std::move(rows[i]));
+  return table.to_string();
+}
+
+/// Columns of text that its longest line takes.
+std::size_t width_of(std::string_view text) {
+  std::size_t width = 0;
+  for (const std::string_view line : split(text, '\n'))
+    width = std::max(width, display_width(line));
+  return width;
+}
+
+}  // namespace
+
 Comparison comparison_of(const std::vector<RunResult>& runs) {
   std::vector<const Summary*> replays;
-  for (const RunResult& run : runs)
+  Column names{{"policy"}};
+  for (const RunResult& run : runs) {
     replays.push_back(&run.summary);
+    names.cells.push_back(run.summary.policy);
+  }
   Comparison comparison;
-  std::vector<std::string> header = {"policy"};
-  std::vector<std::vector<bool>> best;
-  std::vector<const Metric*> columns;
+  std::vector<Column> columns = {std::move(names)};
   for (const Metric& metric : run_metrics()) {
-    if (metric.short_title.empty()) continue;
-    columns.push_back(&metric);
-    header.push_back(std::string(metric.short_title) + "  ");
-    best.push_back(best_replays(metric, replays));
-  }
-  TextTable table(std::move(header));
-  bool has_stars = false;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    std::vector<std::string> row = {runs[i].summary.policy};
-    for (std::size_t column = 0; column < columns.size(); ++column) {
-      const Metric& metric = *columns[column];
-      has_stars |= best[column][i];
-      row.push_back(metric_text(metric, metric.value(runs[i].summary)) + (best[column][i] ? " *" : "  "));
+    if (metric.short_title.empty() || !is_shown(metric, replays)) continue;
+    Column column{{title_of(metric)}, {}, metric.dropped_in_turn};
+    column.marks = marks_of(metric, replays);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      column.cells.push_back(metric_text(metric, metric.value(*replays[i])) +
+                             std::string(sign_of(column.marks[i])));
     }
-    table.add_row(std::move(row));
+    columns.push_back(std::move(column));
   }
-  comparison.table = table.to_string();
-  if (has_stars) comparison.stars = meaning_of_stars(replays);
+  comparison.table = table_of(columns);
+  for (int turn = 1; turn <= kLastTurn && width_of(comparison.table) > kTextColumns; ++turn) {
+    std::erase_if(columns, [turn](const Column& column) { return column.dropped_in_turn == turn; });
+    comparison.table = table_of(columns);
+  }
+  std::vector<std::vector<Mark>> marks;
+  for (const Column& column : columns)
+    marks.push_back(column.marks);
+  comparison.marks = meaning_of_marks(marks);
   return comparison;
 }
 
@@ -169,7 +194,13 @@ std::string lost_gpu_hours(const std::vector<RunResult>& runs) {
     causes.push_back(cause);
     header.push_back(lower_case(kLossCauses[cause].title));
   }
-  header.insert(header.end(), {"of those held", "out of service", "jobs stopped", "goodput"});
+  const bool nodes_fail = std::ranges::any_of(disrupted, [](const auto& row) {
+    return row.second->out_of_service_gpu_hours > 0 || row.second->interruptions > 0;
+  });
+  if (causes.empty() && !nodes_fail) return {};
+  header.emplace_back("of those held");
+  if (nodes_fail) header.insert(header.end(), {"out of service", "jobs stopped"});
+  header.emplace_back("goodput");
   TextTable table(std::move(header));
   for (const auto& [policy, summary] : disrupted) {
     std::vector<std::string> row = {policy};
@@ -178,12 +209,14 @@ std::string lost_gpu_hours(const std::vector<RunResult>& runs) {
     const double lost = summary->total_lost_gpu_hours();
     const double held = lost + summary->useful_gpu_hours;
     row.push_back(as_percent(held > 0 ? lost / held : 0));
-    row.push_back(short_number(summary->out_of_service_gpu_hours));
-    row.push_back(with_thousands(summary->interruptions));
+    if (nodes_fail) {
+      row.push_back(short_number(summary->out_of_service_gpu_hours));
+      row.push_back(with_thousands(summary->interruptions));
+    }
     row.push_back(as_percent(summary->goodput));
     table.add_row(std::move(row));
   }
-  return "\n" + table.to_string() + "goodput: work that lasts, of what all GPUs could have done\n";
+  return "\n" + table.to_string() + "goodput: useful GPU-hours / available GPU-hours\n";
 }
 
 std::string figures_by_group(const std::vector<RunResult>& runs) {
@@ -194,8 +227,8 @@ std::string figures_by_group(const std::vector<RunResult>& runs) {
 }
 
 std::string notes_on_runs(const Scenario& scenario, const std::vector<RunResult>& runs) {
-  return nobody_waited(runs) + free_interruptions(scenario, runs) + fragmentation_rates(runs) +
-         incomplete_jobs(runs) + policy_figures(runs);
+  return hint_lines(scenario, runs) + fragmentation_rates(runs) + incomplete_jobs(runs) +
+         policy_figures(runs);
 }
 
 }  // namespace vtrain

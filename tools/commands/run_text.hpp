@@ -12,24 +12,24 @@ namespace vtrain {
 /// The lines above the table: trace, cluster, what was assumed.
 std::string describe_scenario(const Scenario& scenario);
 
-/// A row for each policy; a star marks the best value of a column.
+/// A row for each policy, and a column for each metric that says something and has room.
 struct Comparison {
   std::string table{};
-  std::string_view stars{};  ///< their meaning; empty without any
+  std::string marks{};  ///< the meaning of the marks in it; empty without any
 };
 
 /// The table of these runs.
 Comparison comparison_of(const std::vector<RunResult>& runs);
 
 /// The table of GPU time that brought no lasting work, a row for each policy under which anything could cost
-/// jobs any; empty if there is none. Causes that cost nothing under any policy are left out.
+/// jobs any; empty if nothing did. Columns without a value other than 0 are left out.
 std::string lost_gpu_hours(const std::vector<RunResult>& runs);
 
 /// The table of figures by a property of jobs, if one was asked for; else empty.
 std::string figures_by_group(const std::vector<RunResult>& runs);
 
-/// Lines on what the table does not show: policies that cannot differ, free interruptions, fragmentation,
-/// jobs that did not complete, figures that policies report of their own work.
+/// Lines on what the table does not show: hints on these runs, fragmentation, jobs that did not
+/// complete, figures that policies report of their own work.
 std::string notes_on_runs(const Scenario& scenario, const std::vector<RunResult>& runs);
 
 }  // namespace vtrain

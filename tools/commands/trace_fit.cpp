@@ -9,6 +9,7 @@
 
 #include "core/base/numbers.hpp"
 #include "core/io/file.hpp"
+#include "tools/cli/output_files.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/experiment/traces.hpp"
@@ -181,14 +182,14 @@ Result<void> fit(const FitArguments& arguments) {
       stream,
       "{}{}{}arrivals  {}\nfitted    {}, durations of {} of sizes, {}, {}\nGPU-hours {}\n"
       "{}\n{}\nnext\n"
-      "  vtrain trace generate --from {} --seed 1 --out jobs.csv\n",
+      "  vtrain trace generate --from {} --seed 1 --out {}\n",
       describe_jobs(fmt::format("{} ({})", read->name(), read->trace.format), statistics, std::nullopt),
       skipped_line(read->trace.skipped), not_kept(statistics), describe_arrivals(*shape),
       count_of(std::ssize(shape->gangs), "size"), count_of(std::ssize(shape->durations), "group"),
       count_of(std::ssize(shape->tenants), "tenant"),
       shape->statuses.size() == 1 ? "1 status" : fmt::format("{} statuses", shape->statuses.size()),
       compare_gpu_hours(statistics, gpu_hours), fmt::format("written   {}\n", arguments.out),
-      comparison_table(statistics, *generated), arguments.out);
+      comparison_table(statistics, *generated), arguments.out, unused_file_name("jobs", ".csv"));
   return {};
 }
 

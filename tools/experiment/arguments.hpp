@@ -37,9 +37,10 @@ struct TransformationArguments {
   std::uint64_t seed = 1;  ///< seeds everything random
 };
 
-/// Interruptions of jobs and their costs; by default only the policy interrupts jobs, at no cost.
+/// Interruptions of jobs and their costs; by default only the policy interrupts jobs, which costs those of a
+/// known model a checkpoint.
 struct DisruptionArguments {
-  std::string interruption_cost = "none";
+  std::string interruption_cost = "auto";
   std::string checkpoints = "none";
   std::string checkpoint_cost = "30s";
   std::string checkpoint_bandwidth = "10GB/s";

@@ -18,6 +18,9 @@ namespace {
 constexpr double kLeastBandwidth = 1e6;
 constexpr double kMostBandwidth = 1e18;
 
+/// The interruption cost where the user names none.
+constexpr std::string_view kDefaultCost = "auto";
+
 /// Reads `10GB/s` or `80Gbit/s`. The unit is needed, as the text stands in what is printed.
 Result<BytesPerSecond> parse_bandwidth(std::string_view text) {
   const auto bandwidth = parse_quantity(text, "B/s");
@@ -37,14 +40,16 @@ Result<std::optional<SimDuration>> parse_checkpoint_cost(std::string_view text) 
 
 /// What saving and loading takes.
 Result<CheckpointTimes> checkpoint_times(const DisruptionRules& rules, const Workload& workload) {
-  if (!rules.needs_models()) return CheckpointTimes(rules.checkpoint_cost.value_or(SimDuration(0)));
+  if (!rules.needs_models() && !rules.is_default_cost)
+    return CheckpointTimes(rules.checkpoint_cost.value_or(SimDuration(0)));
   const auto parameters_of = [](std::string_view name) -> Result<std::int64_t> {
     const auto model = find_model(name);
     if (!model) return fail(model.error());
     return model->model().num_parameters();
   };
-  auto times = CheckpointTimes::from_models(workload, parameters_of, rules.checkpoint_bandwidth,
-                                            rules.checkpoint_cost);
+  auto times =
+      CheckpointTimes::from_models(workload, parameters_of, rules.checkpoint_bandwidth, rules.checkpoint_cost,
+                                   rules.needs_models() ? UnknownModel::Error : UnknownModel::NoTime);
   if (!times)
     return fail(in_option(rules.checkpoint_cost ? "--interruption-cost" : "--checkpoint-cost",
                           std::move(times.error())));
@@ -57,22 +62,20 @@ Result<std::vector<Outage>> read_outages(const std::filesystem::path& path, cons
   return parse_outages(*text, path.string(), cluster.total_nodes());
 }
 
-std::string describe_cost(const InterruptionRule& rule, const DisruptionArguments& arguments) {
-  switch (rule.kind) {
-    case InterruptionRule::Kind::None:
-      return {};
-    case InterruptionRule::Kind::Fixed:
-      return fmt::format("a job that is resized or starts again does nothing for {} s",
-                         to_seconds(rule.fixed));
-    case InterruptionRule::Kind::ElasticFlow:
-      return "a job that is resized or starts again does nothing for as long as in ElasticFlow's simulator";
-    case InterruptionRule::Kind::Checkpoint:
-      return fmt::format(
-          "a job that is resized or starts again saves and loads weights and optimizer state, {} bytes a "
-          "parameter at {}",
-          kCheckpointBytesPerParameter, arguments.checkpoint_bandwidth);
+/// Jobs whose state takes time to save, and what saving and loading takes in their median.
+struct StateTimes {
+  std::int64_t jobs = 0;
+  SimDuration median{0};
+};
+StateTimes state_times(const CheckpointTimes& times, const Workload& workload) {
+  std::vector<SimDuration> charged;
+  for (const Job& job : workload.jobs) {
+    if (times.of_state(job).count() > 0) charged.push_back(2 * times.of_state(job));
   }
-  return {};
+  if (charged.empty()) return {};
+  const auto middle = charged.begin() + std::ssize(charged) / 2;
+  std::ranges::nth_element(charged, middle);
+  return {std::ssize(charged), *middle};
 }
 
 std::string describe_checkpoints(const CheckpointRule& rule, const DisruptionArguments& arguments) {
@@ -95,15 +98,13 @@ void warn_of_unread_options(const DisruptionArguments& arguments, const Disrupti
   if (rules.checkpoints.kind == CheckpointRule::Kind::None &&
       arguments.checkpoint_cost != absent.checkpoint_cost)
     warnings.emplace_back("--checkpoint-cost: without effect; no --checkpoints are taken");
-  if (!rules.needs_models() && arguments.checkpoint_bandwidth != absent.checkpoint_bandwidth)
-    warnings.emplace_back(
-        "--checkpoint-bandwidth: without effect; nothing costs as much as the size of a model");
+  if (!rules.needs_models() && !rules.is_default_cost) warn_of_bandwidth(arguments, warnings);
 }
 
 }  // namespace
 
 bool DisruptionRules::needs_models() const {
-  return interruption.kind == InterruptionRule::Kind::Checkpoint ||
+  return (interruption.kind == InterruptionRule::Kind::Checkpoint && !is_default_cost) ||
          (checkpoints.kind != CheckpointRule::Kind::None && !checkpoint_cost);
 }
 
@@ -123,7 +124,9 @@ Result<DisruptionRules> read_disruption_rules(const DisruptionArguments& argumen
                      "placement '{}' knows no nodes over which gangs could be spread: choose one that "
                      "does, for instance --placement consolidate",
                      info.name)});
-  const auto interruption = InterruptionRule::parse(arguments.interruption_cost);
+  const bool is_default_cost = arguments.interruption_cost == kDefaultCost;
+  const auto interruption =
+      InterruptionRule::parse(is_default_cost ? "checkpoint" : arguments.interruption_cost);
   if (!interruption) return fail(in_option("--interruption-cost", interruption.error()));
   const auto checkpoints = CheckpointRule::parse(arguments.checkpoints);
   if (!checkpoints) return fail(in_option("--checkpoints", checkpoints.error()));
@@ -136,22 +139,29 @@ Result<DisruptionRules> read_disruption_rules(const DisruptionArguments& argumen
                  .message = fmt::format("'{}' computes the interval from how often nodes fail: say so with "
                                         "--failures, for instance --failures mtbf=6300h",
                                         arguments.checkpoints)});
-  const DisruptionRules rules{*interruption, *checkpoints, *checkpoint_cost, *bandwidth};
+  const DisruptionRules rules{*interruption, is_default_cost, *checkpoints, *checkpoint_cost, *bandwidth};
   warn_of_unread_options(arguments, rules, warnings);
   return rules;
+}
+
+void warn_of_bandwidth(const DisruptionArguments& arguments, std::vector<std::string>& warnings) {
+  if (arguments.checkpoint_bandwidth != DisruptionArguments().checkpoint_bandwidth)
+    warnings.emplace_back(
+        "--checkpoint-bandwidth: without effect; nothing costs as much as the size of a model");
 }
 
 Result<std::optional<Disruptions>> read_disruptions(const DisruptionArguments& arguments,
                                                     const DisruptionRules& rules, const Workload& workload,
                                                     const ClusterSpec& cluster, std::uint64_t seed) {
   Disruptions disruptions;
-  disruptions.interruption_cost = InterruptionCost(rules.interruption, cluster.total_gpus());
   disruptions.checkpoints = rules.checkpoints;
   disruptions.seed = seed;
   disruptions.spread_factor = arguments.spread_factor;
   auto times = checkpoint_times(rules, workload);
   if (!times) return fail(std::move(times.error()));
   disruptions.checkpoint_times = *std::move(times);
+  const bool is_free = rules.is_default_cost && state_times(disruptions.checkpoint_times, workload).jobs == 0;
+  if (!is_free) disruptions.interruption_cost = InterruptionCost(rules.interruption, cluster.total_gpus());
   if (arguments.failures != "none") {
     auto failures = FailureRates::parse(arguments.failures, cluster);
     if (!failures) return fail(in_option("--failures", failures.error()));
@@ -174,11 +184,37 @@ std::vector<std::string> describe_disruptions(const Disruptions& disruptions,
   if (!disruptions.outages.empty())
     sentences.push_back(fmt::format("{} from {}{}", count_of(std::ssize(disruptions.outages), "outage"),
                                     arguments.outages, disruptions.failures ? "" : ", noticed at once"));
-  for (std::string sentence : {describe_checkpoints(disruptions.checkpoints, arguments),
-                               describe_cost(disruptions.interruption_cost.rule(), arguments)}) {
-    if (!sentence.empty()) sentences.push_back(std::move(sentence));
-  }
+  if (std::string sentence = describe_checkpoints(disruptions.checkpoints, arguments); !sentence.empty())
+    sentences.push_back(std::move(sentence));
   return sentences;
+}
+
+InterruptionCostText describe_interruption_cost(const DisruptionRules& rules,
+                                                const std::optional<Disruptions>& disruptions,
+                                                const DisruptionArguments& arguments,
+                                                const Workload& workload) {
+  const InterruptionRule rule = disruptions ? disruptions->interruption_cost.rule() : InterruptionRule();
+  switch (rule.kind) {
+    case InterruptionRule::Kind::None:
+      return {
+          rules.is_default_cost
+              ? "preemption and resizing are free: no job has a known model (--interruption-cost sets a cost)"
+              : "preemption and resizing are free (--interruption-cost none)"};
+    case InterruptionRule::Kind::Fixed:
+      return {fmt::format("preemption and resizing cost a job {}", as_duration(to_seconds(rule.fixed)))};
+    case InterruptionRule::Kind::ElasticFlow:
+      return {"preemption and resizing cost a job what they cost in ElasticFlow's simulator"};
+    case InterruptionRule::Kind::Checkpoint:
+      break;
+  }
+  const StateTimes times = state_times(disruptions->checkpoint_times, workload);
+  const std::int64_t free = std::ssize(workload.jobs) - times.jobs;
+  std::string text = fmt::format(
+      "preemption and resizing cost a job saving and loading a checkpoint, {} bytes a parameter at {}: {} in "
+      "the median",
+      kCheckpointBytesPerParameter, arguments.checkpoint_bandwidth, as_duration(to_seconds(times.median)));
+  if (free == 0) return {std::move(text)};
+  return {text + fmt::format("; nothing for {} without a known model", count_of(free, "job")), times.jobs};
 }
 
 }  // namespace vtrain

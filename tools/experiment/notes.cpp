@@ -120,7 +120,7 @@ MaybeNote lacking(const Workload& workload, std::span<const PreparedPolicy> poli
 std::vector<MaybeNote> lacks(const Workload& workload, std::span<const PreparedPolicy> policies) {
   return {lacking(
               workload, policies, &PolicyNeeds::deadlines, [](const Job& job) { return job.has_deadline(); },
-              "no job has a deadline, which decides"),
+              "no job has a deadline (--deadlines 1:2 makes some), which decides"),
           lacking(
               workload, policies, &PolicyNeeds::time_limits,
               [](const Job& job) { return job.requested_time.count() > 0; },
@@ -202,8 +202,9 @@ std::optional<Note> tight_deadlines(const Workload& workload) {
   if (tight == 0) return std::nullopt;
   return Note{
       NoteKind::Policies, tight,
-      fmt::format("{} of {} {} less time than the run time on the GPUs asked for", with_thousands(tight),
-                  count_of(deadlines, "deadline"), tight == 1 ? "leaves" : "leave")};
+      fmt::format("{} of {} cannot meet {} on the GPUs {}, even if started at once", with_thousands(tight),
+                  count_of(deadlines, "job"), tight == 1 ? "its deadline" : "their deadlines",
+                  tight == 1 ? "it requests" : "they request")};
 }
 
 Result<std::vector<Note>> policy_notes(const Workload& workload, const ClusterSpec& cluster,

@@ -1,6 +1,7 @@
 #include "tools/experiment/preparation.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -169,12 +170,39 @@ void take_gang_speeds(const CurvesByType& curves, ScenarioParts& parts) {
   parts.gang_speed_model = std::move(speeds);
 }
 
+/// Says what preemption and resizing cost, if anything preempts or resizes jobs.
+void note_interruption_cost(const DisruptionRules& rules, const std::optional<Disruptions>& disruptions,
+                            const DisruptionArguments& arguments, ScenarioParts& parts) {
+  const bool any = std::ranges::any_of(parts.policies, [](const PreparedPolicy& policy) {
+    return !policy.arguments.policy().never_interrupts;
+  });
+  if (!any && !(disruptions && disruptions->takes_nodes_out())) return;
+  InterruptionCostText cost = describe_interruption_cost(rules, disruptions, arguments, parts.workload);
+  parts.interruption_cost = cost.text;
+  note(parts, NoteKind::Disruptions, cost.jobs, std::move(cost.text));
+  if (!disruptions || !rules.is_default_cost) return;
+  std::vector<std::string_view> others;
+  for (const PreparedPolicy& policy : parts.policies) {
+    if (!policy.policy->copes_with_disruptions()) others.push_back(policy.spec);
+  }
+  if (!others.empty())
+    note(parts, NoteKind::Disruptions, 0,
+         fmt::format("under {} they cost what the simulator that is reproduced says",
+                     fmt::join(others, ", ")));
+}
+
 /// Reads what is to happen to the jobs, once they and the cluster are known.
-Result<void> take_disruptions(const ScenarioSpec& spec, const DisruptionRules& rules, ScenarioParts& parts) {
+Result<void> take_disruptions(const ScenarioSpec& spec, const DisruptionRules& rules, ScenarioParts& parts,
+                              std::vector<std::string>& warnings) {
   DisruptionArguments named = spec.disruptions;
   if (!named.outages.empty()) named.outages = spec.files.locate(named.outages);
   auto disruptions = read_disruptions(named, rules, parts.workload, parts.cluster, spec.transformations.seed);
   if (!disruptions) return fail(disruptions.error());
+  note_interruption_cost(rules, *disruptions, named, parts);
+  const bool pays_for_checkpoints =
+      *disruptions && (*disruptions)->interruption_cost.rule().kind == InterruptionRule::Kind::Checkpoint;
+  if (rules.is_default_cost && !rules.needs_models() && !pays_for_checkpoints)
+    warn_of_bandwidth(named, warnings);
   if (!*disruptions) return {};
   if (!named.outages.empty()) {
     if (auto taken = take_file("outages", named.outages, parts); !taken) return taken;
@@ -184,6 +212,9 @@ Result<void> take_disruptions(const ScenarioSpec& spec, const DisruptionRules& r
     note(parts, NoteKind::Disruptions, 0,
          spread_factor_note((*disruptions)->spread_factor, parts.workload, parts.gang_speed_model.get()));
   parts.disruptions = **std::move(disruptions);
+  Disruptions without_cost = *parts.disruptions;
+  without_cost.interruption_cost = {};
+  parts.only_default_cost = rules.is_default_cost && !without_cost.any();
   return {};
 }
 
@@ -375,12 +406,19 @@ Result<void> complete_jobs(const ScenarioSpec& spec, Transformations transformat
     if (!day) return day;
     transformations.models = {};  // the jobs have theirs
     predicted = true;
+  } else if (transformations.deadlines_only_if_none) {
+    transformations.deadlines.reset();  // a recorded trace has its own, or none
   }
+  const auto num_deadlines = [&parts] {
+    return std::ranges::count_if(parts.workload.jobs, &Job::has_deadline);
+  };
+  const auto deadlines_of_trace = num_deadlines();
   const bool keeps_durations = !needs_prices(parts.workload) && !transformations.predicts_run_times;
   predicted |= !keeps_durations;
   const auto changes = transform(parts.workload, transformations, curves, true, warnings);
   if (!changes) return fail(changes.error());
   note_all(parts, NoteKind::Changed, *changes);
+  parts.deadlines_are_made = transformations.deadlines && num_deadlines() > 0 && deadlines_of_trace == 0;
   keep_to_types_with_plan(parts);  // with the models that they were given
   curves = parts.pricing->on(parts.cluster, parts.workload);
   if (auto tight = tight_deadlines(parts.workload)) parts.notes.push_back(*std::move(tight));
@@ -455,7 +493,8 @@ Result<ScenarioParts> prepare_parts(ScenarioSpec given, const PolicyRegistry& re
   take_notes(parts, *std::move(about_policies));
   take_notes(parts, tenant_notes(parts.workload, parts.tenants));
   take_notes(parts, placement_notes(parts.workload, parts.cluster, parts.placement));
-  if (auto taken = take_disruptions(spec, rules->disruptions, parts); !taken) return fail(taken.error());
+  if (auto taken = take_disruptions(spec, rules->disruptions, parts, warnings); !taken)
+    return fail(taken.error());
   parts.provenance.emplace_back("seed", std::to_string(spec.transformations.seed));
   name_files(parts);
   parts.read_s = Seconds(std::chrono::steady_clock::now() - start).count();

@@ -54,10 +54,16 @@ struct ScenarioParts {
   /// Speeds of the jobs that the predictor can price; refers to `pricing`.
   std::unique_ptr<GangSpeedModel> gang_speed_model{};
   std::optional<Disruptions> disruptions{};  ///< none: nothing happens to jobs beside what policies do
-  std::string trace_name;                    ///< the file, or a description of the generated jobs
-  std::string trace_format;                  ///< as read; empty for generated jobs
-  SkippedRows skipped;                       ///< rows of the trace that are no jobs
-  std::vector<Note> notes;                   ///< what is synthetic or assumed
+  /// The only disruption is the cost of interruptions that nobody asked for: policies that cannot be
+  /// disrupted run without it.
+  bool only_default_cost = false;
+  bool deadlines_are_made = false;  ///< by a rule, for jobs of which the trace says none
+  std::string
+      interruption_cost{};   ///< a sentence on it; empty where no policy and no failure interrupts jobs
+  std::string trace_name;    ///< the file, or a description of the generated jobs
+  std::string trace_format;  ///< as read; empty for generated jobs
+  SkippedRows skipped;       ///< rows of the trace that are no jobs
+  std::vector<Note> notes;   ///< what is synthetic or assumed
   /// Label and value of each input: file hashes, seeds, what priced the jobs.
   std::vector<std::pair<std::string, std::string>> provenance;
   std::vector<SpecFile> files;         ///< that were read

@@ -87,21 +87,22 @@ Result<RunResult> Scenario::run(const std::string& policy, const RunOptions& opt
     auto prepared = state_->take_policy(policy);
     if (!prepared) return fail(std::move(prepared.error()));
     const ScenarioParts& parts = state_->parts;
+    const bool is_disrupted =
+        parts.disruptions && (!parts.only_default_cost || prepared->policy->copes_with_disruptions());
     const SimulationOptions simulation{.placement = parts.placement,
                                        .strict = parts.spec.trace.strict,
                                        .record_segments = options.record_segments,
                                        .policy_name = prepared->spec,
-                                       .disruptions = parts.disruptions ? &*parts.disruptions : nullptr,
+                                       .disruptions = is_disrupted ? &*parts.disruptions : nullptr,
                                        .gang_speed_model = parts.gang_speed_model.get(),
                                        .tenants = &parts.tenants,
                                        .jobs_done = options.jobs_done};
-    const bool takes_costs = prepared->policy->copes_with_disruptions();
     const auto start = std::chrono::steady_clock::now();
     auto result = simulate(parts.workload, parts.cluster, *prepared->policy, simulation);
     const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
     if (!result) return fail(std::move(result.error()));
     Summary summary = summarize(parts.workload, parts.cluster, *result, policy, parts.by);
-    return RunResult{std::move(summary), *std::move(result), takes_costs, wall_s};
+    return RunResult{std::move(summary), *std::move(result), wall_s};
   });
 }
 
@@ -149,6 +150,12 @@ PlacementKind Scenario::placement() const {
 }
 const std::optional<Disruptions>& Scenario::disruptions() const {
   return state_->parts.disruptions;
+}
+bool Scenario::deadlines_are_made() const {
+  return state_->parts.deadlines_are_made;
+}
+const std::string& Scenario::interruption_cost() const {
+  return state_->parts.interruption_cost;
 }
 const std::string& Scenario::trace_name() const {
   return state_->parts.trace_name;

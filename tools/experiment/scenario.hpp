@@ -39,8 +39,6 @@ struct RunOptions {
 struct RunResult {
   Summary summary;
   SimulationResult result;
-  /// True if `--interruption-cost` counts under the policy; policies with costs of their own ignore it.
-  bool takes_interruption_cost = false;
   double wall_s = 0;  ///< time for the simulation alone
 };
 
@@ -72,6 +70,11 @@ class Scenario {
   PlacementKind placement() const;
   /// None: nothing happens to jobs beside what policies do.
   const std::optional<Disruptions>& disruptions() const;
+  /// True if a rule made deadlines that no trace has.
+  bool deadlines_are_made() const;
+  /// What preemption and resizing cost jobs, as a sentence; empty where no policy of the spec and no failure
+  /// interrupts jobs.
+  const std::string& interruption_cost() const;
   /// The trace's file, or a description of the generated jobs.
   const std::string& trace_name() const;
   /// As read; empty for generated jobs.

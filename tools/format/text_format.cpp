@@ -189,7 +189,18 @@ std::FILE* summary_stream(const std::filesystem::path& written) {
 }
 
 TextTable::TextTable(std::vector<std::string> header) {
-  rows_.push_back(std::move(header));
+  std::size_t num_lines = 1;
+  const auto lines_of = [](std::string_view title) {
+    return static_cast<std::size_t>(std::ranges::count(title, '\n')) + 1;
+  };
+  for (const std::string& title : header)
+    num_lines = std::max(num_lines, lines_of(title));
+  rows_.assign(num_lines, std::vector<std::string>(header.size()));
+  for (std::size_t column = 0; column < header.size(); ++column) {
+    std::size_t line = num_lines - lines_of(header[column]);
+    for (const std::string_view part : split(header[column], '\n'))
+      rows_[line++][column] = part;
+  }
 }
 
 void TextTable::add_row(std::vector<std::string> row) {

@@ -90,7 +90,7 @@ std::string wrap_text(std::string_view text, std::size_t columns, std::size_t in
 /// A table of aligned columns: the first column is flush left, the others flush right.
 class TextTable {
  public:
-  /// The titles of the columns.
+  /// The titles of the columns; those of several lines stand on the rows.
   explicit TextTable(std::vector<std::string> header);
   /// One row, as long as the header. Cells are made printable.
   void add_row(std::vector<std::string> row);

@@ -74,8 +74,8 @@ void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
   command
       .add_option("--interruption-cost", arguments.interruption_cost,
                   "Time without work when a job is resized or starts again: none, a duration such as 30s, "
-                  "elasticflow (its "
-                  "table by number of GPUs), checkpoint (saving and loading the model's state)")
+                  "elasticflow (its table by number of GPUs), checkpoint (saving and loading the model's "
+                  "state), auto (checkpoint for jobs of a known model, none for others)")
       ->capture_default_str();
   command
       .add_option("--failures", arguments.failures,
@@ -212,7 +212,7 @@ void add_transformation_options(CLI::App& command, TransformationArguments& argu
           "--deadlines", arguments.deadlines,
           "Deadlines for jobs without one: none, elasticflow (submit + U(0.5, 1.5) x duration), LOW:HIGH "
           "(other bounds), FACTOR (the same for all), each with or without ,best-effort=SHARE (of jobs "
-          "that get none); auto (elasticflow if no job has one)")
+          "that get none); auto (elasticflow for the generated day, none for a trace)")
       ->capture_default_str();
   command
       .add_option(

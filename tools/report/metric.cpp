@@ -1,6 +1,7 @@
 #include "tools/report/metric.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -49,36 +50,62 @@ std::string metric_text(const Metric& metric, double value) {
   throw std::logic_error("a unit that is not shown");
 }
 
-std::vector<bool> best_replays(const Metric& metric, std::span<const Summary* const> replays) {
+bool is_shown(const Metric& metric, std::span<const Summary* const> replays) {
+  return std::ranges::any_of(replays, [&metric](const Summary* replay) {
+    const double value = metric.value(*replay);
+    return metric.hides_zero ? value > 0 : !std::isnan(value);
+  });
+}
+
+std::vector<Mark> marks_of(const Metric& metric, std::span<const Summary* const> replays) {
+  constexpr std::int64_t kHundredth = 100;
+  std::vector<Mark> marks(replays.size(), Mark::None);
+  if (metric.better == Better::Neither) return marks;
   std::int64_t most_completed = 0;
   for (const Summary* replay : replays)
     most_completed = std::max(most_completed, replay->completed);
-  double low = std::numeric_limits<double>::infinity();
-  double high = -low;
-  std::vector<std::string> shown;  // empty: not compared
-  for (const Summary* replay : replays) {
-    const double value = metric.value(*replay);
+  const std::int64_t most_missing = std::max(kHandful - 1, most_completed / kHundredth);
+  const bool lower = metric.better == Better::Lower;
+  double best = std::numeric_limits<double>::quiet_NaN();
+  double best_of_others = best;  // that are not compared
+  std::int64_t num_compared = 0;
+  for (std::size_t i = 0; i < replays.size(); ++i) {
+    const double value = metric.value(*replays[i]);
+    if (std::isnan(value)) continue;
     const bool compared =
-        !std::isnan(value) && (metric.better == Better::Higher || replay->completed == most_completed);
-    shown.push_back(compared ? metric_text(metric, value) : "");
-    if (!compared) continue;
-    low = std::min(low, value);
-    high = std::max(high, value);
+        !metric.depends_on_completed || most_completed - replays[i]->completed <= most_missing;
+    if (!compared) marks[i] = Mark::NotCompared;
+    if (compared) ++num_compared;
+    double& so_far = compared ? best : best_of_others;
+    if (std::isnan(so_far) || (lower ? value < so_far : value > so_far)) so_far = value;
   }
-  std::vector<bool> best(replays.size(), false);
-  if (metric.better == Better::Neither || low > high || metric_text(metric, low) == metric_text(metric, high))
-    return best;
-  const std::string best_shown = metric_text(metric, metric.better == Better::Lower ? low : high);
-  std::transform(shown.begin(), shown.end(), best.begin(),
-                 [&](const std::string& text) { return text == best_shown; });
-  return best;
+  if (std::isnan(best) || (lower ? best_of_others < best : best_of_others > best)) return marks;
+  const std::string shown = metric_text(metric, best);
+  std::vector<std::size_t> winners;
+  for (std::size_t i = 0; i < replays.size(); ++i) {
+    if (marks[i] == Mark::None && metric_text(metric, metric.value(*replays[i])) == shown)
+      winners.push_back(i);
+  }
+  if (2 * std::ssize(winners) > num_compared) return marks;
+  for (const std::size_t winner : winners)
+    marks[winner] = Mark::Best;
+  return marks;
 }
 
-std::string_view meaning_of_stars(std::span<const Summary* const> replays) {
-  const bool all_alike = std::ranges::all_of(
-      replays, [&](const Summary* replay) { return replay->completed == replays.front()->completed; });
-  return all_alike ? "* best"
-                   : "* best; where less is better, among the policies that completed the most jobs";
+std::string_view sign_of(Mark mark) {
+  constexpr std::array<std::string_view, 3> kSigns = {"  ", " *", " †"};
+  return kSigns[static_cast<std::size_t>(mark)];
+}
+
+std::string meaning_of_marks(std::span<const std::vector<Mark>> columns) {
+  const auto any = [columns](Mark mark) {
+    return std::ranges::any_of(columns, [mark](const std::vector<Mark>& column) {
+      return std::ranges::find(column, mark) != column.end();
+    });
+  };
+  std::string text = any(Mark::Best) ? "* best" : "";
+  if (!any(Mark::NotCompared)) return text;
+  return text + (text.empty() ? "" : "   ") + "† over fewer completed jobs, so not compared";
 }
 
 }  // namespace vtrain

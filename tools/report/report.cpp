@@ -13,6 +13,7 @@
 #include "tools/format/text_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/group_table.hpp"
+#include "tools/report/headline.hpp"
 #include "tools/report/page.hpp"
 #include "tools/report/summary.hpp"
 #include "traces/editing/statistics.hpp"
@@ -136,6 +137,14 @@ void add_gantt(const ReportInput& input, json& data, std::string& html) {
   add_figure(html, data, "gantt", std::move(gantt), {"gantt", "Gantt chart", caption, "full", ""});
 }
 
+/// The hints as notes.
+std::string hints_html(const ReportInput& input) {
+  std::string html;
+  for (const std::string& hint : hints(input))
+    html += fmt::format("<p class=\"note\">{}</p>\n", escape_html(hint));
+  return html;
+}
+
 std::string page_title(const ReportInput& input) {
   std::string names;
   for (const ReportRun& run : input.runs)
@@ -166,9 +175,12 @@ std::string render_report(const ReportInput& input) {
   return render_page(
       {.title = page_title(input),
        .eyebrow = input.trace_name,
-       .answer = headline(input.runs),
-       .facts = fmt::format("{}; cluster {}.", describe_jobs(input), input.cluster.describe()),
-       .summary_html = summary_table(input.runs) + loss_table(input.runs) + group_table_html(replays),
+       .answer = headline(input),
+       .facts = fmt::format("{}; cluster {}.{}{}", describe_jobs(input), input.cluster.describe(),
+                            input.interruption_cost.empty() ? "" : " Assumed: ",
+                            input.interruption_cost.empty() ? "" : input.interruption_cost + "."),
+       .summary_html =
+           summary_table(input.runs) + hints_html(input) + loss_table(input.runs) + group_table_html(replays),
        .help = "Press a policy's name below a picture to hide it everywhere.",
        .figures_html = std::move(figures),
        .assumptions = input.assumptions,

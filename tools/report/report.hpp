@@ -24,6 +24,9 @@ struct ReportInput {
   ClusterSpec cluster;
   bool gpus_are_shared = false;  ///< jobs that use a part of a GPU leave the rest to others
   std::string trace_name;
+  bool deadlines_are_made = false;  ///< the deadlines are not those of a recorded trace but made by a rule
+  std::string
+      interruption_cost{};      ///< what preemption and resizing cost, a sentence; empty if nothing does so
   std::vector<ReportRun> runs;  ///< at least one, in the order of the table
   /// Label and value, shown in this order: inputs with hashes, seeds, versions, the command to repeat it.
   std::vector<std::pair<std::string, std::string>> provenance;

@@ -20,13 +20,6 @@
 namespace vtrain::report {
 namespace {
 
-bool is_shown(const Metric& metric, std::span<const ReportRun> runs) {
-  return std::ranges::any_of(runs, [&](const ReportRun& run) {
-    const double value = metric.value(run.summary);
-    return metric.hides_zero ? value > 0 : !std::isnan(value);
-  });
-}
-
 std::vector<const Summary*> summaries_of(std::span<const ReportRun> runs) {
   std::vector<const Summary*> replays;
   for (const ReportRun& run : runs)
@@ -34,11 +27,16 @@ std::vector<const Summary*> summaries_of(std::span<const ReportRun> runs) {
   return replays;
 }
 
-std::string table_cell(const Metric& metric, const Summary& summary, bool is_best) {
+std::string table_cell(const Metric& metric, const Summary& summary, Mark mark) {
   const double value = metric.value(summary);
   const std::string text = escape_html(metric_text(metric, value));
   const std::string exact = std::isnan(value) ? "" : fmt::format(" title=\"{:.10g}\"", value);
-  if (is_best) {
+  if (mark == Mark::NotCompared)
+    return fmt::format(
+        "<td{}>{}<span aria-hidden=\"true\">\u202f†</span>"
+        "<span class=\"unseen\"> (not compared)</span></td>",
+        exact, text);
+  if (mark == Mark::Best) {
     return fmt::format(
         "<td class=\"best\"{}><strong>{}</strong><span aria-hidden=\"true\">\u202f*</span>"
         "<span class=\"unseen\"> (best)</span></td>",
@@ -52,103 +50,7 @@ std::string row_head(std::size_t index, const Summary& summary) {
                      escape_html(summary.policy));
 }
 
-std::string with_preemptions(std::int64_t preemptions) {
-  if (preemptions == 0) return "without preemptions";
-  return fmt::format("with {} preemption{}", with_thousands(preemptions), preemptions == 1 ? "" : "s");
-}
-
-std::string join_names(std::span<const Summary* const> summaries) {
-  std::vector<std::string> names;
-  for (const Summary* const summary : summaries)
-    names.push_back(summary->policy);
-  return join_with_and(names);
-}
-
-/// The lead of the better of two ratios: the difference of the percentages as tables show them, with one
-/// digit, so that a reader who subtracts finds the same, but never a difference of nothing.
-std::string percentage_points(double better, double other) {
-  const auto shown = [](double ratio) { return std::round(1000 * ratio) / 10; };
-  const double points = shown(better) - shown(other);
-  return points >= 0.05 ? fmt::format("{:.1f} points", points)
-                        : fmt::format("{:.1g} points", 100 * (better - other));
-}
-
-double met_ratio(const Summary& summary) {
-  return summary.deadline_satisfactory_ratio.value_or(0);
-}
-
-bool completed_nothing(const Summary& summary) {
-  return std::isnan(summary.avg_jct_s);
-}
-
-std::string single_answer(const Summary& only) {
-  if (completed_nothing(only)) return fmt::format("{} completed no job.", only.policy);
-  const std::string jct = as_duration(only.avg_jct_s);
-  if (!only.deadline_satisfactory_ratio) {
-    return fmt::format("{} finished {} of {} jobs with an average JCT of {}, {}.", only.policy,
-                       with_thousands(only.completed), with_thousands(only.jobs), jct,
-                       with_preemptions(only.preemptions));
-  }
-  return fmt::format("{} met {} of the deadlines, with an average JCT of {}, {}.", only.policy,
-                     as_percent(met_ratio(only)), jct, with_preemptions(only.preemptions));
-}
-
-/// `ranked` is best first; at least two.
-std::string deadline_answer(std::span<const Summary* const> ranked) {
-  const Summary& best = *ranked.front();
-  const auto ties = static_cast<std::size_t>(std::ranges::count_if(
-      ranked, [&](const Summary* summary) { return met_ratio(*summary) == met_ratio(best); }));
-  if (ties == 1) {
-    return fmt::format("{} met {} of the deadlines, {} more than {}, {}.", best.policy,
-                       as_percent(met_ratio(best)), percentage_points(met_ratio(best), met_ratio(*ranked[1])),
-                       ranked[1]->policy, with_preemptions(best.preemptions));
-  }
-  std::string text = fmt::format("{} {} met {} of the deadlines", join_names(ranked.first(ties)),
-                                 ties == 2 ? "both" : "all", as_percent(met_ratio(best)));
-  if (best.completed == ranked[1]->completed && best.avg_jct_s < ranked[1]->avg_jct_s) {
-    text += fmt::format("; {} has the shortest average JCT of them, {}, {}", best.policy,
-                        as_duration(best.avg_jct_s), with_preemptions(best.preemptions));
-  }
-  return text + ".";
-}
-
-/// `ranked` is best first; at least two.
-std::string jct_answer(std::span<const Summary* const> ranked) {
-  const Summary& best = *ranked.front();
-  const Summary& second = *ranked[1];
-  if (completed_nothing(best)) return "No policy completed a job.";
-  if (second.completed < best.completed) {
-    return fmt::format("{} completed the most jobs, {} of {}, with an average JCT of {}, {}.", best.policy,
-                       with_thousands(best.completed), with_thousands(best.jobs), as_duration(best.avg_jct_s),
-                       with_preemptions(best.preemptions));
-  }
-  const double saved = 1 - best.avg_jct_s / second.avg_jct_s;
-  if (!(saved > 0)) {
-    return fmt::format("{} and {} have the same average JCT, {}.", best.policy, second.policy,
-                       as_duration(best.avg_jct_s));
-  }
-  return fmt::format("{} has the shortest average JCT, {}, which is {} less than {} ({}), {}.", best.policy,
-                     as_duration(best.avg_jct_s), saved >= 0.0005 ? as_percent(saved) : "under 0.1 %",
-                     second.policy, as_duration(second.avg_jct_s), with_preemptions(best.preemptions));
-}
-
 }  // namespace
-
-std::string headline(std::span<const ReportRun> runs) {
-  if (runs.size() == 1) return single_answer(runs.front().summary);
-  std::vector<const Summary*> ranked;
-  for (const ReportRun& run : runs)
-    ranked.push_back(&run.summary);
-  const bool by_deadlines = runs.front().summary.deadline_satisfactory_ratio.has_value();
-  std::ranges::stable_sort(ranked, [by_deadlines](const Summary* a, const Summary* b) {
-    if (by_deadlines && met_ratio(*a) != met_ratio(*b)) return met_ratio(*a) > met_ratio(*b);
-    // Who turns jobs away has short JCTs.
-    if (a->completed != b->completed) return a->completed > b->completed;
-    if (completed_nothing(*a)) return false;
-    return a->avg_jct_s < b->avg_jct_s;
-  });
-  return by_deadlines ? deadline_answer(ranked) : jct_answer(ranked);
-}
 
 std::string line_key(std::size_t index) {
   // As many as report.css has; the two cycles have no common factor, so that pairs repeat late.
@@ -167,11 +69,11 @@ std::string column_table(std::span<const Metric> all, std::span<const ReportRun>
                          std::string_view label) {
   const std::vector<const Summary*> replays = summaries_of(runs);
   std::vector<const Metric*> columns;
-  std::vector<std::vector<bool>> best;
+  std::vector<std::vector<Mark>> marks;
   for (const Metric& column : all) {
-    if (column.title.empty() || !is_shown(column, runs)) continue;
+    if (column.title.empty() || !is_shown(column, replays)) continue;
     columns.push_back(&column);
-    best.push_back(best_replays(column, replays));
+    marks.push_back(marks_of(column, replays));
   }
   if (columns.empty()) return {};
   std::string html = fmt::format(
@@ -186,13 +88,12 @@ std::string column_table(std::span<const Metric> all, std::span<const ReportRun>
   for (std::size_t i = 0; i < runs.size(); ++i) {
     html += row_head(i, runs[i].summary);
     for (std::size_t column = 0; column < columns.size(); ++column)
-      html += table_cell(*columns[column], runs[i].summary, best[column][i]);
+      html += table_cell(*columns[column], runs[i].summary, marks[column][i]);
     html += "</tr>\n";
   }
   html += "</tbody>\n</table>\n</div>\n";
-  const bool any_best = std::ranges::any_of(
-      best, [](const std::vector<bool>& column) { return std::ranges::find(column, true) != column.end(); });
-  if (any_best) html += fmt::format("<p class=\"note\">{}</p>\n", meaning_of_stars(replays));
+  if (const std::string meaning = meaning_of_marks(marks); !meaning.empty())
+    html += fmt::format("<p class=\"note\">{}</p>\n", meaning);
   html += "<details><summary>What the columns mean</summary>\n<dl>\n";
   for (const Metric* column : columns) {
     html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape_html(column->title), escape_html(column->meaning));
@@ -207,6 +108,11 @@ std::string summary_table(std::span<const ReportRun> runs) {
 }
 
 std::string loss_table(std::span<const ReportRun> runs) {
+  const bool any = std::ranges::any_of(runs, [](const ReportRun& run) {
+    const auto& disruptions = run.summary.disruptions;
+    return disruptions && (disruptions->total_lost_gpu_hours() > 0 || disruptions->outages > 0);
+  });
+  if (!any) return {};
   const std::string table = column_table(loss_metrics(), runs, "losses", "What jobs lost under each policy");
   return table.empty() ? table : "<h2>What interruptions, checkpoints and failures cost</h2>\n" + table;
 }

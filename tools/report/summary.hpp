@@ -1,5 +1,4 @@
-/// The top of the page: the sentence that answers the question, and the tables, static HTML that is readable
-/// without JavaScript.
+/// The tables at the top of the page: static HTML that is readable without JavaScript.
 #pragma once
 
 #include <span>
@@ -14,22 +13,17 @@ struct ReportRun;
 
 namespace vtrain::report {
 
-/// The answer as plain text, not yet escaped. With deadlines: which policy met the largest share of them, by
-/// how much more than the runner-up, at how many preemptions. Without: which has the lowest average JCT.
-/// `runs` is not empty.
-std::string headline(std::span<const ReportRun> runs);
-
 /// The line sample of the `index`-th policy, in the colour and dashes that it has in every picture. Hidden
 /// from screen readers.
 std::string line_key(std::size_t index);
 
 /// One row a policy, one column a metric. The best value of a column (the best ones, if equal; none, if all
-/// are) is bold and starred. Columns that say nothing (deadlines without deadlines, jobs not completed when
-/// all were) are left out.
+/// are) is bold and starred, as `marks_of` says. Columns that say nothing (deadlines without deadlines, jobs
+/// not completed when all were) are left out.
 std::string summary_table(std::span<const ReportRun> runs);
 
-/// What interruptions, checkpoints and failures cost under each policy, with a heading; empty where nothing
-/// could cost jobs time.
+/// What interruptions, checkpoints and failures cost under each policy, with a heading; empty where they cost
+/// nothing.
 std::string loss_table(std::span<const ReportRun> runs);
 
 /// Percentiles of durations, one row a policy, for readers of paper and of screens alike.

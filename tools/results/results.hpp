@@ -19,6 +19,16 @@ namespace vtrain {
 /// A summary under the key names of `summary.json`, in that order. Ratios and averages over nothing are null.
 nlohmann::ordered_json summary_to_json(const Summary& summary);
 
+/// What a summary is of: trace, cluster, placement, seed, offered load and what was assumed of deadlines and
+/// costs; the object `scenario` of `summary.json`.
+nlohmann::ordered_json scenario_to_json(const Scenario& scenario);
+
+/// The answer of a comparison in a sentence or a few, for people.
+std::string answer_of(const Scenario& scenario, const std::vector<RunResult>& runs);
+
+/// Hints on these runs for who wonders about the numbers, a sentence each.
+std::vector<std::string> hints_on(const Scenario& scenario, const std::vector<RunResult>& runs);
+
 /// One run as Chrome trace events for Perfetto: counters of waiting jobs and GPUs in use; a process for each
 /// of the `num_nodes` nodes with its jobs (category `job`) and the times at which it was out of service
 /// (category `outage`, with its cause); a process for each tenant with its waiting jobs (category `wait`).
@@ -29,9 +39,9 @@ std::string cluster_timeline(const Workload& workload, std::int32_t num_nodes,
 
 /// Writes the text of `jobs.csv`: one row a job, in the order of submission. Times are seconds from the
 /// trace's origin with as many digits as needed; what a job never had (a start, a deadline) is empty. Under
-/// policies that work in slots (`elasticflow`, presets of `las` and `edf`) `end_s` is the end that the policy
-/// books, in whole seconds or slots. `deadline_met` goes by the instant at which the work was done, which may
-/// lie before. `cells` says how names are written.
+/// policies that work in slots (`elasticflow`, `elasticflow-edf`, `elasticflow-las`) `end_s` is the end that
+/// the policy books, in whole seconds or slots. `finished_s`, by which `deadline_met` goes, is the instant at
+/// which the work was done and may lie before. `cells` says how names are written.
 void write_jobs_csv(OutputFile& file, const Workload& workload, const SimulationResult& result,
                     CellText cells);
 
@@ -39,12 +49,10 @@ void write_jobs_csv(OutputFile& file, const Workload& workload, const Simulation
 std::string interruptions_to_csv(const Workload& workload, const SimulationResult& result, CellText cells);
 
 /// Writes the files of one policy's run to `place` within `folder`: `jobs.csv`; `interruptions.csv` and
-/// `outages.csv`, for a run in which something could happen to jobs and did to nodes; `timeline.json`, for a
-/// run with recorded intervals; `summary.json`. `num_nodes` as for `cluster_timeline`. Returns their names
-/// within `folder`.
+/// `outages.csv`, for a run in which something happened to jobs and to nodes; `timeline.json`, for a
+/// run with recorded intervals; `summary.json`, with the scenario. Returns their names within `folder`.
 Result<std::vector<std::string>> write_run(StagedFolder& folder, const std::filesystem::path& place,
-                                           const Workload& workload, std::int32_t num_nodes,
-                                           const RunResult& run, CellText cells);
+                                           const Scenario& scenario, const RunResult& run);
 
 /// Policy specs as names of folders: `las:timer=peer` is `las-timer=peer`. A name that would be too long or
 /// is taken ends in a hash of its spec.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -19,8 +20,10 @@
 #include "tools/experiment/file_hash.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
+#include "tools/report/headline.hpp"
 #include "tools/report/report.hpp"
 #include "tools/results/results.hpp"
+#include "traces/editing/statistics.hpp"
 
 namespace vtrain {
 namespace {
@@ -87,6 +90,7 @@ ordered_json run_to_json(const RunPlace& place, const Scenario& scenario, const 
       {"cluster", scenario.cluster().describe()},
       {"num_gpus", scenario.cluster().total_gpus().value},
       {"predictor", scenario.predictor()},
+      {"scenario", scenario_to_json(scenario)},
       {"spec", spec_to_json(scenario.spec(), scenario.files(), place.folder)},
       {"inputs", inputs},
       {"skipped_rows", scenario.skipped().total()},
@@ -119,8 +123,11 @@ std::vector<std::string> policy_folders(const std::vector<std::string>& specs) {
 }
 
 Result<std::vector<std::string>> write_run(StagedFolder& folder, const fs::path& place,
-                                           const Workload& workload, std::int32_t num_nodes,
-                                           const RunResult& run, CellText cells) {
+                                           const Scenario& scenario, const RunResult& run) {
+  const Workload& workload = scenario.workload();
+  const std::int32_t num_nodes =
+      info_of(scenario.placement()).knows_nodes ? scenario.cluster().total_nodes() : 0;
+  const CellText cells = scenario.spec().spreadsheet_safe ? CellText::SpreadsheetSafe : CellText::Exact;
   const SimulationResult& result = run.result;
   std::vector<std::string> names = {(place / "jobs.csv").string()};
   auto jobs = folder.open(names.back());
@@ -133,11 +140,15 @@ Result<std::vector<std::string>> write_run(StagedFolder& folder, const fs::path&
     written = folder.add(names.back(), content);
   };
   if (!result.losses.empty()) {
-    write("interruptions.csv", interruptions_to_csv(workload, result, cells));
+    const std::string interruptions = interruptions_to_csv(workload, result, cells);
+    const bool has_rows = interruptions.find('\n') + 1 < interruptions.size();
+    if (has_rows) write("interruptions.csv", interruptions);
     if (!result.outages.empty()) write("outages.csv", outages_to_csv(result.outages));
   }
   if (result.segments_recorded) write("timeline.json", cluster_timeline(workload, num_nodes, result));
-  write("summary.json", json_text(summary_to_json(run.summary)));
+  ordered_json summary = summary_to_json(run.summary);
+  summary["scenario"] = scenario_to_json(scenario);
+  write("summary.json", json_text(summary));
   if (!written) return fail(std::move(written.error()));
   return names;
 }
@@ -180,29 +191,65 @@ Result<void> check_run_folder(const fs::path& folder, const std::vector<std::str
   return StagedFolder::check(folder, possible);
 }
 
-std::string scenario_report(const Scenario& scenario, const std::vector<RunResult>& runs) {
+namespace {
+
+/// What the page of these runs is made of, which must outlive it.
+ReportInput report_input(const Scenario& scenario, const std::vector<RunResult>& runs) {
+  const ScenarioSpec& spec = scenario.spec();
   ReportInput input;
   input.workload = &scenario.workload();
   input.cluster = scenario.cluster();
   input.gpus_are_shared = info_of(scenario.placement()).shares_gpus;
   input.trace_name = scenario.trace_name();
+  input.interruption_cost = scenario.interruption_cost();
+  input.deadlines_are_made = scenario.deadlines_are_made() && !spec.trace.files.empty();
   input.assumptions = texts_of(scenario.notes());
   input.provenance = scenario.provenance();
   input.provenance.emplace_back("version", "vtrain " VTRAIN_VERSION);
-  input.provenance.emplace_back("repeat with", scenario.spec().command);
+  input.provenance.emplace_back("repeat with", spec.command);
   for (const RunResult& run : runs)
     input.runs.push_back({run.summary, &run.result});
-  return render_report(input);
+  return input;
+}
+
+}  // namespace
+
+std::string scenario_report(const Scenario& scenario, const std::vector<RunResult>& runs) {
+  return render_report(report_input(scenario, runs));
+}
+
+std::string answer_of(const Scenario& scenario, const std::vector<RunResult>& runs) {
+  return report::headline(report_input(scenario, runs));
+}
+
+std::vector<std::string> hints_on(const Scenario& scenario, const std::vector<RunResult>& runs) {
+  return report::hints(report_input(scenario, runs));
+}
+
+ordered_json scenario_to_json(const Scenario& scenario) {
+  const ScenarioSpec& spec = scenario.spec();
+  const ClusterSpec& cluster = scenario.cluster();
+  const bool shared = info_of(scenario.placement()).shares_gpus;
+  const double load = trace_statistics(scenario.workload()).offered_load(cluster.total_gpus(), shared);
+  return {{"trace", scenario.trace_name()},
+          {"trace_format", scenario.trace_format().empty() ? "generated" : scenario.trace_format()},
+          {"cluster", cluster.describe()},
+          {"num_nodes", cluster.total_nodes()},
+          {"num_gpus", cluster.total_gpus().value},
+          {"placement", info_of(scenario.placement()).name},
+          {"seed", spec.transformations.seed},
+          {"offered_load", std::isfinite(load) ? ordered_json(load) : ordered_json()},
+          {"deadlines", scenario.deadlines_are_made() ? spec.transformations.deadlines : "trace"},
+          {"run_times", spec.transformations.run_times},
+          {"interruption_cost", spec.disruptions.interruption_cost},
+          {"failures", spec.disruptions.failures}};
 }
 
 Result<void> write_runs(StagedFolder& folder, const RunPlace& place, const Scenario& scenario,
                         const std::vector<RunResult>& runs) {
-  const std::int32_t num_nodes =
-      info_of(scenario.placement()).knows_nodes ? scenario.cluster().total_nodes() : 0;
-  const CellText cells = scenario.spec().spreadsheet_safe ? CellText::SpreadsheetSafe : CellText::Exact;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    auto written = write_run(folder, place.places[i], scenario.workload(), num_nodes, runs[i], cells);
+    auto written = write_run(folder, place.places[i], scenario, runs[i]);
     if (!written) return fail(std::move(written.error()));
     names.insert(names.end(), written->begin(), written->end());
   }

@@ -7,15 +7,20 @@
 /// `job_id`, `submit_s` and `num_gpus` are required, and of each job either `duration_s` or all of `model`,
 /// `global_batch` and `iterations`. Columns may be in any order; an empty field means "not given". An unknown
 /// column is an error, so that a misspelt one is not ignored. `gpu_share` is the part of each GPU that a job
-/// uses, 1 when not given; `status` is a name of `status_names`. Lines before the header that begin with `#`
-/// say, one each, what is assumed or synthetic.
+/// uses, 1 when not given; `status` is a name of `status_names`. The column `assumed` says in its first row
+/// what is assumed or synthetic in the whole trace, with a semicolon and two blanks between two facts. So do
+/// lines before the header that begin with `#`, one each, which version 0.1 wrote.
 ///
 /// Recognised by `job_id` and `submit_s`, without the `end_s` of a table of results. Written are the columns
-/// that at least one job fills, and before them each assumption. Reading gives both back, to the nanosecond.
+/// that at least one job fills, and behind them the assumptions. Reading gives both back, to the nanosecond.
 #include "traces/formats/formats.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "core/base/names.hpp"
 #include "core/base/utf8.hpp"
@@ -27,10 +32,27 @@
 namespace vtrain {
 namespace {
 
+/// The column of what is assumed of the whole trace, and what separates its facts.
+constexpr std::string_view kAssumed = "assumed";
+constexpr std::string_view kBetweenFacts = ";  ";
+
+/// The facts in a cell of that column.
+std::vector<std::string> split_facts(std::string_view cell) {
+  std::vector<std::string> facts;
+  while (!cell.empty()) {
+    const std::size_t end = cell.find(kBetweenFacts);
+    facts.push_back(printable(cell.substr(0, end)));
+    cell.remove_prefix(end == std::string_view::npos ? cell.size() : end + kBetweenFacts.size());
+  }
+  return facts;
+}
+
 /// Writes rows with the columns that some job fills.
 class JobCsvWriter {
  public:
-  explicit JobCsvWriter(const Workload& workload) : workload_(workload) {
+  /// `assumed` goes into the first row; there is no column of it if it is empty.
+  explicit JobCsvWriter(const Workload& workload, std::string assumed = {})
+      : workload_(workload), assumed_(std::move(assumed)), has_assumed_(!assumed_.empty()) {
     for (const TraceColumn& column : trace_columns()) {
       // Those that every job fills are in a table without jobs, too.
       const auto is_given = [&](const Job& job) { return column.is_given(job, workload); };
@@ -44,6 +66,7 @@ class JobCsvWriter {
       if (column != columns_.front()) out += ',';
       out += column->name;
     }
+    if (has_assumed_) out += fmt::format(",{}", kAssumed);
     out += '\n';
   }
 
@@ -59,11 +82,17 @@ class JobCsvWriter {
         column->append(out, job, workload_);
       }
     }
+    if (has_assumed_) {
+      out += ',';
+      append_csv_field(out, std::exchange(assumed_, {}));
+    }
     out += '\n';
   }
 
  private:
   const Workload& workload_;
+  std::string assumed_;
+  bool has_assumed_;
   std::vector<const TraceColumn*> columns_;
   std::string text_;
 };
@@ -77,9 +106,9 @@ bool recognise_vtrain_csv(std::string_view head) {
 }
 
 Result<Trace> read_vtrain_csv(const TraceInput& input) {
-  const auto header = CsvReader::open(input.text, input.file);
+  auto header = CsvReader::open(input.text, input.file);
   if (!header) return fail(header.error());
-  std::vector<std::string_view> known;
+  std::vector<std::string_view> known = {kAssumed};
   for (const TraceColumn& column : trace_columns())
     known.push_back(column.name);
   for (const std::string& name : header->columns()) {
@@ -110,15 +139,21 @@ Result<Trace> read_vtrain_csv(const TraceInput& input) {
   if (!trace) return trace;
   for (const std::string_view comment : header->comments())
     trace->assumptions.push_back(printable(comment));
+  const int assumed = header->find_column(kAssumed);
+  if (const auto row = header->next(); row && *row && assumed >= 0) {
+    for (std::string& fact : split_facts(header->field(assumed)))
+      trace->assumptions.push_back(std::move(fact));
+  }
   return trace;
 }
 
 Result<void> write_vtrain_csv(const Trace& trace, const std::filesystem::path& path) {
   auto file = AtomicFile::create(path);
   if (!file) return fail(std::move(file.error()));
-  JobCsvWriter writer(trace.workload);
+  std::string assumed;
   for (const std::string& assumption : trace.assumptions)
-    file->write("# " + printable(assumption) + "\n");
+    assumed += fmt::format("{}{}", assumed.empty() ? "" : kBetweenFacts, printable(assumption));
+  JobCsvWriter writer(trace.workload, std::move(assumed));
   std::string line;
   writer.append_header(line);
   file->write(line);

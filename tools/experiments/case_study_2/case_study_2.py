@@ -84,7 +84,7 @@ def write_jobs(path, rows):
 
 def generated_arrivals(vtrain, path, jobs, seed, span_s=None):
     """Jobs with the rhythm and durations of ITP; with a span, over that span."""
-    generate = ["trace", "generate", "--shape", "itp", "--assign", "none", "--deadlines", "none", "--arrivals", "diurnal",
+    generate = ["trace", "generate", "--force", "--shape", "itp", "--assign", "none", "--deadlines", "none", "--arrivals", "diurnal",
                 "--jobs", jobs, "--max-hours", MAX_HOURS, "--cluster", CLUSTER, "--seed", seed, "--out", path]
     vtrain.run(*generate, "--load", 1)
     rows = read_jobs(path)
@@ -133,7 +133,7 @@ def make_trace(vtrain, folder, arguments, recorded, times, load, seed):
         job["submit_s"] = round(submit_s)
     write_jobs(folder / "jobs.csv", jobs)
     trace = folder / "trace.csv"
-    vtrain.run("trace", "convert", folder / "jobs.csv", "--profile", "a100", "--deadlines", "elasticflow", "--seed", seed,
+    vtrain.run("trace", "convert", folder / "jobs.csv", "--profile", "a100", "--deadlines", "elasticflow", "--seed", seed, "--force",
                "--out", trace)
     return trace
 
@@ -145,7 +145,7 @@ def replay(vtrain, folder, trace):
         labels = {policy: label for label, kind, policy in [BASE, *OTHERS] if kind == curves}
         out = folder / curves
         vtrain.run("compare", "--trace", trace, "--cluster", CLUSTER, "--curves", curves,
-                   "--policies", ",".join(labels), "--timeline", "never", "--out", out)
+                   "--policies", ",".join(labels), "--interruption-cost", "none", "--timeline", "never", "--out", out)
         for policy, label in labels.items():
             run = policy.replace(":", "-")
             summary = json.loads((out / run / "summary.json").read_text())
@@ -248,7 +248,7 @@ def main():
     times = vtrain.iteration_times()
     recorded = None
     if arguments.arrivals:
-        vtrain.run("trace", "convert", arguments.arrivals, "--to", "vtrain", "--out", arguments.out / "recorded.csv")
+        vtrain.run("trace", "convert", arguments.arrivals, "--to", "vtrain", "--force", "--out", arguments.out / "recorded.csv")
         recorded = read_jobs(arguments.out / "recorded.csv")
     rows = []
     for load in map(float, arguments.loads.split(",")):

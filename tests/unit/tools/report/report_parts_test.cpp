@@ -11,6 +11,7 @@
 #include "tools/format/text_format.hpp"
 #include "tools/report/chart_data.hpp"
 #include "tools/report/gantt.hpp"
+#include "tools/report/headline.hpp"
 #include "tools/report/metric.hpp"
 #include "tools/report/page.hpp"
 #include "tools/report/report.hpp"
@@ -35,9 +36,23 @@ ReportRun segment_of(const char* policy, std::optional<double> met, double avg_j
   run.summary.jobs = 1000;
   run.summary.completed = std::isnan(avg_jct_s) ? 0 : 1000;
   run.summary.deadline_satisfactory_ratio = met;
+  if (met) {
+    run.summary.deadline_jobs = 1000;
+    run.summary.deadline_met = std::llround(1000 * *met);
+  }
   run.summary.avg_jct_s = avg_jct_s;
   run.summary.preemptions = preemptions;
   return run;
+}
+
+/// The answer to these runs of no jobs that anybody knows.
+std::string answer(std::vector<ReportRun> runs) {
+  static const Workload kNoJobs;
+  ReportInput input;
+  input.workload = &kNoJobs;
+  input.cluster = {{{1, GpuCount(8), "a100"}}};
+  input.runs = std::move(runs);
+  return headline(input);
 }
 
 ClusterSpec cluster_of(std::int32_t nodes, std::int32_t gpus_per_node) {
@@ -84,59 +99,73 @@ TEST_CASE("report: a template is filled once, and values are not looked at again
 TEST_CASE("report: the sentence names the best policy, the runner-up and the price") {
   const std::vector<ReportRun> runs{segment_of("fifo", 0.612, 18720, 0), segment_of("easy", 0.740, 14460, 0),
                                     segment_of("edf", 0.815, 13440, 9311)};
-  CHECK(headline(runs) ==
+  CHECK(answer(runs) ==
         "edf met 81.5 % of the deadlines, 7.5 points more than easy, with 9,311 preemptions.");
   // 14.85 points are shown as what the rounded percentages differ by: 44.0 - 29.2.
   const std::vector<ReportRun> rounded{segment_of("fifo", 169.0 / 579, 9, 0),
                                        segment_of("edf", 255.0 / 579, 9, 0)};
-  CHECK(headline(rounded) ==
+  CHECK(answer(rounded) ==
         "edf met 44.0 % of the deadlines, 14.8 points more than fifo, without preemptions.");
+  // By GPU-hours another one is ahead; the best turned 7 jobs away and resized others.
+  std::vector<ReportRun> by_hours = runs;
+  by_hours[1].summary.deadline_satisfactory_ratio_by_gpu_hours = 0.6;
+  by_hours[2].summary.deadline_satisfactory_ratio_by_gpu_hours = 0.5;
+  by_hours[2].summary.turned_away = 7;
+  by_hours[2].summary.resizes = 12;
+  CHECK(
+      answer(by_hours) ==
+      "edf met 81.5 % of the deadlines (50.0 % by GPU-hours), 7.5 points more than easy, with 9,311 "
+      "preemptions and 12 resizes. edf turned 7 of 1,000 jobs away. By GPU-hours easy met the most, 60.0 %.");
 }
 
 TEST_CASE("report: the sentence on ties, on one policy and without deadlines") {
   const std::vector<ReportRun> tied{segment_of("fifo", 1.0, 200, 0), segment_of("edf", 1.0, 100, 1),
                                     segment_of("las", 0.5, 10, 7)};
-  CHECK(headline(tied) ==
-        "edf and fifo both met 100.0 % of the deadlines; edf has the shortest average JCT of them, 1 m 40 s, "
-        "with 1 "
-        "preemption.");
-  const std::vector<ReportRun> close{segment_of("fifo", 0.8, 1, 0), segment_of("easy", 0.8002, 1, 0)};
-  CHECK(headline(close) ==
-        "easy met 80.0 % of the deadlines, 0.02 points more than fifo, without preemptions.");
-  CHECK(headline(std::vector<ReportRun>{segment_of("edf", 0.5, 3600, 2)}) ==
+  CHECK(answer(tied) == "edf and fifo both met 100.0 % of the deadlines, 50.0 points more than las.");
+  // Four jobs of a thousand are no difference, five are one.
+  const std::vector<ReportRun> close{segment_of("fifo", 0.8, 1, 0), segment_of("easy", 0.804, 1, 0)};
+  CHECK(answer(close) ==
+        "No clear difference between easy and fifo, which met 800 to 804 of the 1,000 deadlines.");
+  const std::vector<ReportRun> apart{segment_of("fifo", 0.8, 1, 0), segment_of("easy", 0.805, 1, 0)};
+  CHECK(answer(apart).starts_with("easy met 80.5 % of the deadlines, 0.5 points more than fifo"));
+  CHECK(answer({segment_of("edf", 0.5, 3600, 2)}) ==
         "edf met 50.0 % of the deadlines, with an average JCT of 1 h 00 m, with 2 preemptions.");
   // 1 - 90/120 = 25 %.
-  const std::vector<ReportRun> plain{segment_of("fifo", {}, 120, 0), segment_of("srtf", {}, 90, 3)};
-  CHECK(headline(plain) ==
+  std::vector<ReportRun> plain{segment_of("fifo", {}, 120, 0), segment_of("srtf", {}, 90, 3)};
+  plain[0].summary.avg_waiting_time_s = 50;
+  plain[1].summary.avg_waiting_time_s = 20;
+  CHECK(answer(plain) ==
         "srtf has the shortest average JCT, 1 m 30 s, which is 25.0 % less than fifo (2 m 00 s), with 3 "
-        "preemptions.");
+        "preemptions. Jobs waited 20 s on average, 50 s under fifo.");
+  plain[0].summary.policy = "recorded";
+  CHECK(answer(plain) ==
+        "srtf has an average JCT of 1 m 30 s and an average wait of 20 s, with 3 preemptions; recorded were "
+        "2 m "
+        "00 s and 50 s.");
   const std::vector<ReportRun> same{segment_of("fifo", {}, 120, 0), segment_of("easy", {}, 120, 0)};
-  CHECK(headline(same) == "fifo and easy have the same average JCT, 2 m 00 s.");
-  // The average over fewer jobs is no comparison.
-  std::vector<ReportRun> uneven{segment_of("edf", 0.8, 100, 0), segment_of("las", 0.8, 200, 0)};
-  uneven[1].summary.completed = 900;
-  CHECK(headline(uneven) == "edf and las both met 80.0 % of the deadlines.");
+  CHECK(answer(same) ==
+        "No clear difference between fifo and easy: their average JCTs are 2 m 00 s and 2 m 00 s.");
 }
 
 TEST_CASE("report: a policy that completes nothing has no JCT, which is not the shortest") {
   std::vector<ReportRun> runs{segment_of("strict", {}, kNoValue, 0), segment_of("fifo", {}, 90, 0)};
   CHECK(
-      headline(runs) ==
+      answer(runs) ==
       "fifo completed the most jobs, 1,000 of 1,000, with an average JCT of 1 m 30 s, without preemptions.");
   CHECK(summary_table(runs).find("<strong>") == std::string::npos);
   CHECK(summary_table(runs).find("<td>-</td>") != std::string::npos);
   runs.push_back(segment_of("las", {}, 100, 1));
-  CHECK(headline(runs).starts_with(
-      "fifo has the shortest average JCT, 1 m 30 s, which is 10.0 % less than las"));
+  CHECK(
+      answer(runs).starts_with("fifo has the shortest average JCT, 1 m 30 s, which is 10.0 % less than las"));
   CHECK(summary_table(runs).find("<strong>1 m 30 s</strong>") != std::string::npos);
   const std::vector<ReportRun> none{segment_of("strict", {}, kNoValue, 0),
                                     segment_of("fifo", {}, kNoValue, 0)};
-  CHECK(headline(none) == "No policy completed a job.");
-  CHECK(headline(std::vector<ReportRun>{none.front()}) == "strict completed no job.");
+  CHECK(answer(none) == "No policy completed a job.");
+  CHECK(answer({none.front()}) == "strict completed no job.");
   // Both missed all deadlines, the one because it admitted nothing.
   const std::vector<ReportRun> late{segment_of("edf-admission", 0.0, kNoValue, 0),
                                     segment_of("fifo", 0.0, 90, 0)};
-  CHECK(headline(late) == "fifo and edf-admission both met 0.0 % of the deadlines.");
+  CHECK(answer(late) == "fifo and edf-admission both met 0.0 % of the deadlines.");
   CHECK(distribution_json({{10}, {}})["percent"][1] == nlohmann::json::parse("[null]"));
   // Six decades are shown; what is below counts as their beginning.
   CHECK(distribution_json({{1e-9, 1000}})["x"] == nlohmann::json::parse("[0.001, 1000.0]"));
@@ -153,8 +182,8 @@ TEST_CASE("report: the table marks the best of a column, and nothing where all l
   CHECK(html.find("1,234") != std::string::npos);
   CHECK(html.find("Not completed") == std::string::npos);
   CHECK(html.find(">* best</p>") != std::string::npos);
-  runs[0].summary.completed = 990;
-  CHECK(summary_table(runs).find("among the policies that completed the most jobs</p>") != std::string::npos);
+  runs[0].summary.completed = 980;
+  CHECK(summary_table(runs).find("over fewer completed jobs, so not compared</p>") != std::string::npos);
   runs[1].summary = runs[0].summary;
   const std::string alike = summary_table(runs);
   CHECK(alike.find("<strong>") == std::string::npos);
@@ -162,38 +191,42 @@ TEST_CASE("report: the table marks the best of a column, and nothing where all l
   CHECK(alike.find("Not completed") != std::string::npos);
 }
 
-TEST_CASE("report: a policy that turns jobs away has not the best times") {
-  // The times of 100 of 1,000 jobs.
+TEST_CASE("report: a policy that turns jobs away is compared where that is fair, and marked elsewhere") {
+  // The third has the times of 100 of 1,000 jobs, which are longer than those of the others.
   std::vector<ReportRun> runs{segment_of("fifo", 0.5, 100, 0), segment_of("easy", 0.5, 90, 0),
-                              segment_of("picky", 0.75, 10, 0)};
-  for (ReportRun& run : runs) {
-    run.summary.avg_queueing_delay_s = run.summary.makespan_s = run.summary.avg_jct_s;
-    run.summary.gpu_utilization = run.summary.avg_jct_s / 1000;
-  }
+                              segment_of("picky", 0.75, 110, 0)};
   runs[2].summary.completed = 100;
-  const auto best = [&](Better better, double (*value)(const JobFigures&)) {
+  const auto marks = [&](Better better, bool depends_on_completed) {
     const std::vector<const Summary*> replays{&runs[0].summary, &runs[1].summary, &runs[2].summary};
-    return best_replays({.unit = MetricUnit::Duration, .better = better, .of_jobs = value}, replays);
+    return marks_of({.unit = MetricUnit::Duration,
+                     .better = better,
+                     .depends_on_completed = depends_on_completed,
+                     .of_jobs = [](const JobFigures& f) { return f.avg_jct_s; }},
+                    replays);
   };
-  const auto jct = [](const JobFigures& f) { return f.avg_jct_s; };
-  CHECK(best(Better::Lower, jct) == std::vector<bool>{false, true, false});
-  CHECK(best(Better::Higher, jct) == std::vector<bool>{true, false, false});
-  CHECK(best(Better::Neither, jct) == std::vector<bool>{false, false, false});
+  using Marks = std::vector<Mark>;
+  CHECK(marks(Better::Lower, true) == Marks{Mark::None, Mark::Best, Mark::NotCompared});
+  CHECK(marks(Better::Higher, false) == Marks{Mark::None, Mark::None, Mark::Best});
+  CHECK(marks(Better::Neither, true) == Marks{Mark::None, Mark::None, Mark::None});
+  // Where its value is the better one, nobody is called the best.
+  runs[2].summary.avg_jct_s = 10;
+  CHECK(marks(Better::Lower, true) == Marks{Mark::None, Mark::None, Mark::NotCompared});
+  CHECK(marks(Better::Lower, false) == Marks{Mark::None, Mark::None, Mark::Best});
   const std::string html = summary_table(runs);
   CHECK(html.find("<strong>75.0 %</strong>") != std::string::npos);
-  CHECK(html.find("<strong>1 m 30 s</strong>") != std::string::npos);
-  CHECK(html.find("<strong>10 s</strong>") == std::string::npos);
+  CHECK(html.find("<strong>1 m 30 s</strong>") == std::string::npos);
+  CHECK(html.find("(not compared)") != std::string::npos);
+  // A hundredth of the jobs makes no difference; more than half alike are no news.
+  runs[2].summary.completed = 990;
+  CHECK(marks(Better::Lower, true) == Marks{Mark::None, Mark::None, Mark::Best});
+  runs[1].summary.avg_jct_s = 10;
+  CHECK(marks(Better::Lower, true) == Marks{Mark::None, Mark::None, Mark::None});
   for (ReportRun& run : runs)
     run.summary.deadline_satisfactory_ratio.reset();
-  CHECK(headline(runs) ==
-        "easy has the shortest average JCT, 1 m 30 s, which is 10.0 % less than fifo (1 m 40 s), without "
-        "preemptions.");
-  // Nobody to compare with.
-  runs[0].summary.completed = 999;
-  CHECK(best(Better::Lower, jct) == std::vector<bool>{false, false, false});
-  CHECK(
-      headline(runs) ==
-      "easy completed the most jobs, 1,000 of 1,000, with an average JCT of 1 m 30 s, without preemptions.");
+  runs[0].summary.avg_jct_s = 9;
+  runs[1].summary.completed = runs[2].summary.completed = 900;
+  CHECK(answer(runs) ==
+        "fifo completed the most jobs, 1,000 of 1,000, with an average JCT of 9 s, without preemptions.");
 }
 
 TEST_CASE("report: what jobs lost is told by cause where something could cost them time") {
