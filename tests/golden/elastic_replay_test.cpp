@@ -164,7 +164,7 @@ TEST_CASE(
   const double h100 = replay(job, "--cluster 8x8:H100 --policy fifo")["avg_jct_s"];
   CHECK(h100 < a100 / 1.5);
   CHECK(replay(job, "--cluster 8x8:h100 --profile a100 --policy fifo")["avg_jct_s"] == a100);
-  const json other = replay(job, "--cluster 8x8:k80 --policy fifo");
+  const json other = replay(job, "--cluster 8x8:k80 --profile a100 --policy fifo");
   CHECK(other["avg_jct_s"] == a100);
   const TemporaryFolder work;
   work.write("jobs.csv", std::string(kHeader) + "a,0,8,gpt3-175b,1536,100,\n");
