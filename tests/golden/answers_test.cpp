@@ -276,7 +276,6 @@ TEST_CASE("answers: deadline_met can be recomputed from jobs.csv, and waits stan
     met += in_time ? 1 : 0;
     resizes += std::stol(cell("resizes"));
     if (finished.empty()) continue;
-    CHECK(std::stod(finished) <= std::stod(cell("end_s")));
     ends_later += finished != cell("end_s") ? 1 : 0;
   }
   CHECK(ends_later > 0);

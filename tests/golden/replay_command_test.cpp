@@ -665,9 +665,10 @@ TEST_CASE("output: what goes to standard output beside a file that is written th
     "system": {"gpu": "H100", "num_gpus": 8}, "parallel": {"tp": 4, "pp": 1, "cp": 1, "dp": 2},
     "batch": {"global_batch": 16, "micro_batch": 1}, "measured": {"iteration_s": 2}}]})");
   for (const std::string command :
-       {"predict config.json --timeline ", "predict config.json --graph ",
-        "predict config.json --timeline other --graph ", "predict config.json --graph other --timeline ",
-        "validate cases.json --predictions ", "trace info jobs.csv --report "}) {
+       {"predict --force config.json --timeline ", "predict --force config.json --graph ",
+        "predict --force config.json --timeline other --graph ",
+        "predict --force config.json --graph other --timeline ", "validate --force cases.json --predictions ",
+        "trace info --force jobs.csv --report "}) {
     for (const std::string form : {"", " --json"}) {
       CAPTURE(command + form);
       const CommandResult beside = run_vtrain(command + "file" + form, work.path());

@@ -44,7 +44,7 @@ std::string file_of(const std::string& records) {
 
 /// A column of the predictions of a file.
 std::vector<double> predictions(const TemporaryFolder& work, const std::string& file, const char* column) {
-  const CommandResult run = run_vtrain("validate " + file + " --predictions p.csv", work.path());
+  const CommandResult run = run_vtrain("validate " + file + " --force --predictions p.csv", work.path());
   REQUIRE(run.exit_code == 0);
   const std::string text = slurp(work.path() / "p.csv");
   auto reader = CsvReader::open(text, "p.csv");
@@ -120,7 +120,7 @@ TEST_CASE("validate: what cannot be predicted is named, what cannot be read is a
   CHECK(misspelled.exit_code == 2);
   CHECK(misspelled.err.starts_with("error: --profile: unknown profile 'h1000'; did you mean 'h100'"));
   work.write("none.json", R"({"runs": []})");
-  const CommandResult none = run_vtrain("validate none.json --predictions p.csv", work.path());
+  const CommandResult none = run_vtrain("validate none.json --force --predictions p.csv", work.path());
   CHECK(none.exit_code == 2);
   CHECK(none.err.find("none.json") != std::string::npos);
   CHECK(none.err.find("a list of measured cases") != std::string::npos);
@@ -255,7 +255,7 @@ TEST_CASE("validate: with --fit rows are predicted with factors that were fitted
   const double off = run_json("validate cases.json --fit 50", work)["mape_percent"].get<double>();
   CHECK(off > (100 / 3.0 + 0.1) / 2);
   // Of two parts each row is predicted once, by factors of the other part: what is written are these.
-  const json answer = run_json("validate cases.json --fit 50 --predictions p.csv", work);
+  const json answer = run_json("validate cases.json --fit 50 --force --predictions p.csv", work);
   const std::string text = slurp(work.path() / "p.csv");
   auto reader = CsvReader::open(text, "p.csv");
   REQUIRE(reader);
