@@ -233,8 +233,8 @@ TEST_CASE("gang speed: what the order of types means is said") {
   };
   const std::string first = "go to the first type of --cluster with room";
   const std::string one =
-      "GPUs of all types count as one in plans, so that jobs may come late: edf-admission";
-  const std::string mixed = "--cluster 1x8:h100+1x8:a100 --policy edf-admission --placement ";
+      "GPUs of all types count as one in plans, so that jobs may come late: chronus";
+  const std::string mixed = "--cluster 1x8:h100+1x8:a100 --policy chronus --placement ";
   CHECK(has(told(mixed + "yarn"), first));
   CHECK(has(told(mixed + "yarn"), one));
   CHECK(has(told(mixed + "count"), "are as fast as on h100; --placement consolidate tells types apart"));
@@ -250,7 +250,7 @@ TEST_CASE("gang speed: what the order of types means is said") {
   CHECK(has(told(mixed + "yarn"), first + ", whatever its speed; their durations are those on h100"));
   CHECK(!has(told(mixed + "yarn --run-times predicted"), "their durations are those on"));
   const std::string alone =
-      told("--cluster 1x8:h100 --policy edf-admission --placement yarn --run-times predicted");
+      told("--cluster 1x8:h100 --policy chronus --placement yarn --run-times predicted");
   CHECK(!has(alone, first));
   CHECK(has(alone, "run times predicted with profile h100, stack megatron-core (--stack sets one)"));
 }
