@@ -31,6 +31,14 @@ std::string two_jobs(const std::string& model) {
          model + "\nshort,100,8,2,,,\n";
 }
 
+/// A page with blanks for its no-break spaces.
+std::string with_plain_spaces(std::string page) {
+  constexpr std::string_view kNoBreak = "\u00a0";
+  for (std::size_t at = page.find(kNoBreak); at != std::string::npos; at = page.find(kNoBreak, at))
+    page.replace(at, kNoBreak.size(), " ");
+  return page;
+}
+
 constexpr const char* kSrtf = "replay --trace jobs.csv --cluster 1x8:a100 --policy srtf";
 
 }  // namespace
@@ -68,7 +76,7 @@ TEST_CASE(
     CHECK(unwrapped(shown.out).find(sentence) != std::string::npos);
     const json run = json::parse(slurp(work / "out/run.json"));
     CHECK(run["assumptions"].dump().find(sentence) != std::string::npos);
-    const std::string report = slurp(work / "out/report.html");
+    const std::string report = with_plain_spaces(slurp(work / "out/report.html"));
     const std::string first_screen = report.substr(0, report.find("<table"));
     CHECK(first_screen.find(sentence) != std::string::npos);
     return shown;
@@ -124,7 +132,7 @@ std::string answer(const TemporaryFolder& work, const std::string& arguments) {
   REQUIRE_MESSAGE(shown.exit_code == 0, shown.err);
   std::string text = shown.out.substr(0, shown.out.find("\n\n"));
   std::ranges::replace(text, '\n', ' ');
-  const std::string report = slurp(work / "out/report.html");
+  const std::string report = with_plain_spaces(slurp(work / "out/report.html"));
   CHECK(report.find("<h1>" + text + "</h1>") != std::string::npos);
   return text;
 }
@@ -195,7 +203,7 @@ TEST_CASE("answers: deadlines count by jobs and by GPU-hours, in table, JSON and
   CHECK(summary["deadline_satisfactory_ratio_by_gpu_hours"] == 900.0 / 8100);
   CHECK(summary["by_tenant"][0]["deadline_satisfactory_ratio_by_gpu_hours"] == 0.0);
   CHECK(summary["by_tenant"][1]["deadline_satisfactory_ratio_by_gpu_hours"] == 1.0);
-  const std::string report = slurp(work / "out/report.html");
+  const std::string report = with_plain_spaces(slurp(work / "out/report.html"));
   CHECK(report.find("<h1>fifo met 90.0 % of the deadlines (11.1 % by GPU-hours)") != std::string::npos);
   CHECK(report.find(">By GPU-hours</th>") != std::string::npos);
 }

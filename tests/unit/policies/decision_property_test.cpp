@@ -41,7 +41,7 @@ Disruptions some_disruptions(std::uint64_t seed) {
   Disruptions disruptions;
   disruptions.seed = seed;
   if (random.below(2) == 0)
-    disruptions.interruption_cost = InterruptionCost(*InterruptionRule::parse("3"), GpuCount(kTotalGpus));
+    disruptions.interruption_cost = InterruptionCost(*InterruptionRule::parse("3s"), GpuCount(kTotalGpus));
   if (random.below(2) == 0)
     disruptions.failures =
         *FailureRates::parse("mtbf=400s,shape=0.8,repair=10s,detect=1s", *ClusterSpec::parse(kCluster));

@@ -49,7 +49,7 @@ Disruptions random_disruptions(std::uint64_t seed, SimDuration tick) {
       random.below(3) == 0 ? CheckpointRule::Kind::None : CheckpointRule::Kind::Interval;
   disruptions.checkpoints.interval = tick * static_cast<std::int64_t>(1 + random.below(8));
   disruptions.checkpoint_times = CheckpointTimes(tick * static_cast<std::int64_t>(random.below(3)) / 2);
-  const char* const costs[] = {"none", "0.000000013", "3", "elasticflow"};
+  const char* const costs[] = {"none", "0.000000013s", "3s", "elasticflow"};
   disruptions.interruption_cost =
       InterruptionCost(*InterruptionRule::parse(costs[random.below(4)]), GpuCount(kTotalGpus));
   if (random.below(2) == 0)

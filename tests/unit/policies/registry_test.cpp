@@ -68,9 +68,9 @@ TEST_CASE("registry: a choice is checked even where another one leaves it withou
 }
 
 TEST_CASE("registry: slots are durations of whole seconds") {
-  for (const char* slot : {"60", "60s", "1m", "24h", "1d"})
+  for (const char* slot : {"60s", "1m", "24h", "1d"})
     CHECK(make_policy(std::string("elasticflow:slot=") + slot));
-  for (const char* slot : {"0", "0.5s", "1.5m1", "25h", "-1", "m", ""})
+  for (const char* slot : {"60", "0", "0.5s", "1.5m1", "25h", "-1", "m", ""})
     CHECK_FALSE(make_policy(std::string("elasticflow:slot=") + slot));
 }
 

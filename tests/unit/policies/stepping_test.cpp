@@ -90,7 +90,7 @@ struct Stepped {
 Disruptions some_disruptions(std::uint64_t seed) {
   Disruptions disruptions;
   disruptions.seed = seed;
-  disruptions.interruption_cost = InterruptionCost(*InterruptionRule::parse("3"), GpuCount(kTotalGpus));
+  disruptions.interruption_cost = InterruptionCost(*InterruptionRule::parse("3s"), GpuCount(kTotalGpus));
   disruptions.failures =
       *FailureRates::parse("mtbf=400s,shape=0.8,repair=10s,detect=1s", *ClusterSpec::parse(kCluster));
   return disruptions;
@@ -303,7 +303,7 @@ TEST_CASE("property: a simulation that begins in the middle of a replay ends lik
       const PlacementKind placement =
           spec.starts_with("easy") ? PlacementKind::Count : kPlacements[seed % std::size(kPlacements)];
       Disruptions costs;
-      costs.interruption_cost = InterruptionCost(*InterruptionRule::parse("3"), GpuCount(kTotalGpus));
+      costs.interruption_cost = InterruptionCost(*InterruptionRule::parse("3s"), GpuCount(kTotalGpus));
       const SimulationOptions options = options_of(placement, seed % 3 == 0 ? &costs : nullptr);
       const Workload workload = workload_without_ties(seed);
       const auto whole = simulate(workload, *ClusterSpec::parse(kCluster), **make_policy(spec), options);
