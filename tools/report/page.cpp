@@ -107,7 +107,7 @@ std::string escape_html(std::string_view text) {
 std::string with_whole_quantities(std::string_view text) {
   constexpr std::string_view kNoBreak = "\u00a0";
   constexpr std::string_view kPunctuation = ",.;:()";
-  constexpr std::string_view kEndsWord = " ,.;:()\n";
+  static constexpr std::string_view kEndsWord = " ,.;:()\n";
   const auto word_at = [text](std::size_t at) {
     const std::size_t end = text.find_first_of(kEndsWord, at);
     return text.substr(at, end == std::string_view::npos ? end : end - at);

@@ -11,6 +11,8 @@
 #include "sched/metrics/metrics.hpp"
 #include "tools/results/results.hpp"
 
+#include <fmt/format.h>
+
 namespace vtrain {
 namespace {
 
