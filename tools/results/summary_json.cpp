@@ -1,5 +1,7 @@
 /// The metrics of a run as JSON.
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +12,6 @@
 #include "sched/metrics/metric_table.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "tools/results/results.hpp"
-
-#include <fmt/format.h>
 
 namespace vtrain {
 namespace {
