@@ -231,14 +231,16 @@ struct ForeignName {
   std::string_view hint;  ///< the policy here, or the nearest to it
 };
 constexpr std::string_view kBackfillHint = "backfilling is 'easy' or 'conservative'";
+constexpr std::string_view kSlurmHint =
+    "Slurm's backfilling is nearest to 'conservative'; its priorities are not simulated";
 constexpr std::string_view kFairShareHint =
     "no policy shares by account or tenant; the nearest is 'las', which favours jobs that have had little";
 constexpr ForeignName kForeignNames[] = {
     {"backfill", kBackfillHint},
     {"backfilling", kBackfillHint},
     {"sched/backfill", kBackfillHint},
-    {"slurm", "Slurm's backfilling is nearest to 'conservative'; its priorities are not simulated"},
-    {"multifactor", "Slurm's backfilling is nearest to 'conservative'; its priorities are not simulated"},
+    {"slurm", kSlurmHint},
+    {"multifactor", kSlurmHint},
     {"fair-tree", kFairShareHint},
     {"fairtree", kFairShareHint},
     {"fairshare", kFairShareHint},

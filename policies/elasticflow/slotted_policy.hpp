@@ -11,7 +11,7 @@
 
 #include "core/base/result.hpp"
 #include "policies/base/policy_info.hpp"
-#include "sched/simulation/gpus_by_type.hpp"
+#include "policies/list/gpu_pool.hpp"
 
 namespace vtrain {
 
@@ -139,8 +139,7 @@ class SlottedPolicy : public Policy {
   std::int64_t cluster_gpus() const { return cluster_gpus_; }
   /// The GPUs by type if the policy chooses types; null where it does not, or where all are alike.
   const GpusByType* types(const SchedulingPass& pass) const {
-    const GpusByType* const by_type = chooses_types() ? pass.gpus_by_type() : nullptr;
-    return by_type == nullptr || by_type->alike() ? nullptr : by_type;
+    return chooses_types() ? GpuPool::types(pass) : nullptr;
   }
   /// Gives a job a type of GPUs, with the levels that it may hold there. False if there are none.
   bool use_type(const SchedulingPass& pass, SlottedJob& job, std::uint32_t type);

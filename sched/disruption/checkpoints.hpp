@@ -45,7 +45,7 @@ inline constexpr double kCheckpointBytesPerParameter = 14;
 /// The number of parameters of a model by its name; the error says what is wrong with the name.
 using ParametersOfModel = std::function<Result<std::int64_t>(std::string_view)>;
 
-/// What becomes of a job whose model, which gives the size of a checkpoint, is not given or not known.
+/// Treatment of a job whose model is not given or not known: the model gives the size of a checkpoint.
 enum class UnknownModel : std::uint8_t {
   Error,
   NoTime,  ///< saving and loading takes no time

@@ -41,6 +41,10 @@ std::size_t number_of(Id id, const NameTable& names) {
 
 }  // namespace
 
+std::span<const std::string_view> grouping_names() {
+  return kGroupings;
+}
+
 std::string_view name_of(JobGrouping grouping) {
   return kGroupings[static_cast<std::size_t>(grouping)];
 }

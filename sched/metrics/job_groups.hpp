@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/base/result.hpp"
 #include "workloads/jobs/job.hpp"
@@ -17,11 +17,13 @@ enum class JobGrouping : std::uint8_t {
   Tenant,
   User,
   Queue,
-  Type,  ///< of GPUs that the job requests
+  Type,  ///< type of GPUs that the job requests
   Size,  ///< GPUs that it requests: 1, 2, 3-4, 5-8, ...
 };
 
-/// Name of a grouping on the command line, such as `user`.
+/// Names of the groupings on the command line, in the order of the enumeration.
+std::span<const std::string_view> grouping_names();
+/// Name of one of them, such as `user`.
 std::string_view name_of(JobGrouping grouping);
 
 /// Sizes by powers of two: 0 for one GPU, 1 for 2, 2 for 3-4, 3 for 5-8, ...

@@ -183,8 +183,8 @@ class JobFigureCollector {
   std::vector<double> waiting_s_;
   std::vector<double> fairness_;
   double slowdowns_ = 0;             ///< sum over the completed jobs
-  double deadline_gpu_seconds_ = 0;  ///< of the jobs with a deadline, in thousandths of GPUs
-  double met_gpu_seconds_ = 0;       ///< of those that met it
+  double deadline_gpu_seconds_ = 0;  ///< jobs with a deadline, thousandths of GPUs x s
+  double met_gpu_seconds_ = 0;       ///< jobs that met it, likewise
 };
 
 /// Collects the figures over the jobs of each group.

@@ -70,7 +70,7 @@ struct JobFigures {
   std::int64_t deadline_met = 0;
   /// deadline_met / deadline_jobs; nothing when no job has a deadline.
   std::optional<double> deadline_satisfactory_ratio{};
-  /// The same with each job counted by its GPU-hours: the GPUs that it asks for x its run time on them.
+  /// Ratio of the jobs' GPU-hours: GPUs requested x run time on them, met / with a deadline.
   std::optional<double> deadline_satisfactory_ratio_by_gpu_hours{};
   double avg_jct_s = kNoValue;
   double p50_jct_s = kNoValue;

@@ -93,14 +93,14 @@ std::string fragmentation_rates(const std::vector<RunResult>& runs) {
 }  // namespace
 
 std::string describe_scenario(const Scenario& scenario) {
-  const TraceStatistics statistics = trace_statistics(scenario.workload());
+  const TraceTotals totals = trace_totals(scenario.workload());
   const bool shared = info_of(scenario.placement()).shares_gpus;
   const std::string format =
       scenario.trace_format().empty() ? "" : fmt::format(" ({})", scenario.trace_format());
   return fmt::format("trace     {}{}   {}   {}   {}   offered load {}\n{}cluster   {}\n{}",
-                     printable(scenario.trace_name()), format, count_of(statistics.jobs, "job"),
-                     as_days(to_seconds(statistics.span())), as_gpu_hours(statistics.gpu_hours_of(shared)),
-                     as_load(statistics.offered_load(scenario.cluster().total_gpus(), shared)),
+                     printable(scenario.trace_name()), format, count_of(totals.jobs, "job"),
+                     as_days(to_seconds(totals.span())), as_gpu_hours(totals.gpu_hours_of(shared)),
+                     as_load(totals.offered_load(scenario.cluster().total_gpus(), shared)),
                      skipped_line(scenario.skipped()), scenario.cluster().describe(),
                      assumed_lines(texts_of(scenario.notes())));
 }

@@ -28,7 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 2> kRunTimes = {"trace", "predicted"};
 constexpr std::array<std::string_view, 3> kTimelines = {"auto", "always", "never"};
-constexpr std::array<std::string_view, 6> kGroupings = {"", "tenant", "user", "queue", "type", "size"};
 constexpr std::array<std::string_view, 4> kObjectives = {"", "time", "cost", "gpus"};
 constexpr double kMostSeed = 9223372036854775807.0;
 
@@ -69,7 +68,7 @@ void for_each_field(auto& spec, const Visit& visit) requires requires {
         disruptions.checkpoint_bandwidth);
   visit(SpecField{"disruptions", "spread_factor", "--spread-factor", {}, 0.01, 1}, disruptions.spread_factor);
   visit(SpecField{"", "timeline", "--timeline", kTimelines}, spec.timeline);
-  visit(SpecField{"", "by", "--by", kGroupings}, spec.by);
+  visit(SpecField{"", "by", "--by"}, spec.by);
   visit(SpecField{"", "spreadsheet_safe", "--spreadsheet-safe"}, spec.spreadsheet_safe);
   visit(SpecField{"", "command", ""}, spec.command);
 }

@@ -11,6 +11,7 @@
 
 #include "core/io/input.hpp"
 #include "core/text/quantities.hpp"
+#include "sched/metrics/job_groups.hpp"
 #include "sched/placement/placement.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "tools/format/progress.hpp"
@@ -141,7 +142,7 @@ void add_result_options(CLI::App& command, ScenarioSpec& spec) {
       .add_option(
           "--by", spec.by,
           "Also show the figures by tenant, user, queue, type (GPUs requested) or size (their number)")
-      ->check(one_of({"tenant", "user", "queue", "type", "size"}));
+      ->check(one_of({grouping_names().begin(), grouping_names().end()}));
   add_spreadsheet_option(command, spec.spreadsheet_safe);
   command.add_flag(
       "--strict", spec.trace.strict,

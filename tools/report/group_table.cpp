@@ -92,7 +92,7 @@ std::optional<GroupTable> group_table(std::span<const Summary* const> replays) {
   if (order.size() > shown) {
     table.left_out = fmt::format(
         "{} with fewer GPU-hours are in summary.json",
-        count_of(static_cast<std::int64_t>(order.size() - shown), fmt::format("{}{}", "other ", grouping)));
+        count_of(static_cast<std::int64_t>(order.size() - shown), fmt::format("other {}", grouping)));
   }
   return table;
 }

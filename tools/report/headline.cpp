@@ -14,6 +14,7 @@
 #include "tools/format/text_format.hpp"
 #include "tools/report/metric.hpp"
 #include "tools/report/report.hpp"
+#include "tools/report/summary.hpp"
 #include "traces/editing/statistics.hpp"
 
 namespace vtrain::report {
@@ -157,9 +158,8 @@ std::string recorded_answer(const Summary& best, const Summary& recorded) {
   };
   if (best.avg_jct_s > recorded.avg_jct_s * (1 - kClear)) {
     return fmt::format(
-        "No policy has a clearly shorter average JCT than was recorded: the best, {}, has {}; recorded were "
-        "{} "
-        "and {}.",
+        "No policy has a clearly shorter average JCT than was recorded: the best, {}, has {}; recorded "
+        "were {} and {}.",
         best.policy, times(best), as_duration(recorded.avg_jct_s), as_duration(recorded.avg_waiting_time_s));
   }
   return fmt::format("{} has {}, {}; recorded were {} and {}.", best.policy, times(best),
@@ -189,9 +189,8 @@ std::string jct_answer(std::span<const Summary* const> ranked) {
                        as_duration(second.avg_jct_s));
   }
   return fmt::format(
-      "{} has the shortest average JCT, {}, which is {} less than {} ({}), {}. Jobs waited {} on average, {} "
-      "under "
-      "{}.",
+      "{} has the shortest average JCT, {}, which is {} less than {} ({}), {}. Jobs waited {} on average, "
+      "{} under {}.",
       best.policy, as_duration(best.avg_jct_s), as_percent(saved), second.policy,
       as_duration(second.avg_jct_s), with_interruptions(best), as_duration(best.avg_waiting_time_s),
       as_duration(second.avg_waiting_time_s), second.policy);
@@ -202,9 +201,7 @@ std::string jct_answer(std::span<const Summary* const> ranked) {
 std::string headline(const ReportInput& input) {
   const std::vector<ReportRun>& runs = input.runs;
   if (runs.size() == 1) return single_answer(input, runs.front().summary);
-  std::vector<const Summary*> ranked;
-  for (const ReportRun& run : runs)
-    ranked.push_back(&run.summary);
+  std::vector<const Summary*> ranked = summaries_of(runs);
   const bool by_deadlines = runs.front().summary.deadline_satisfactory_ratio.has_value();
   std::int64_t most_completed = 0;
   for (const Summary* summary : ranked)
@@ -249,7 +246,7 @@ std::vector<std::string> hints(const ReportInput& input) {
     sentences.push_back("All policies gave the same result." + std::string(kRemedy));
   }
   const double load =
-      trace_statistics(*input.workload).offered_load(input.cluster.total_gpus(), input.gpus_are_shared);
+      trace_totals(*input.workload).offered_load(input.cluster.total_gpus(), input.gpus_are_shared);
   if (load > 1) {
     sentences.push_back(fmt::format(
         "Offered load {}: jobs ask for more than the cluster can do, so the queue grows until the last "

@@ -41,10 +41,10 @@ std::string describe_jobs(const ReportInput& input) {
   const auto num_jobs = static_cast<std::int64_t>(jobs.size());
   std::string text = fmt::format("{} job{}", with_thousands(num_jobs), num_jobs == 1 ? "" : "s");
   if (jobs.empty()) return text;
-  const TraceStatistics statistics = trace_statistics(*input.workload);
-  text += fmt::format(" submitted over {}, {} GPU-hours of work", as_days(to_seconds(statistics.span())),
-                      short_number(statistics.gpu_hours_of(input.gpus_are_shared)));
-  const double load = statistics.offered_load(input.cluster.total_gpus(), input.gpus_are_shared);
+  const TraceTotals totals = trace_totals(*input.workload);
+  text += fmt::format(" submitted over {}, {} GPU-hours of work", as_days(to_seconds(totals.span())),
+                      short_number(totals.gpu_hours_of(input.gpus_are_shared)));
+  const double load = totals.offered_load(input.cluster.total_gpus(), input.gpus_are_shared);
   if (!std::isnan(load)) text += fmt::format(", offered load {}", as_load(load));
   return text;
 }
@@ -157,9 +157,6 @@ std::string page_title(const ReportInput& input) {
 
 std::string render_report(const ReportInput& input) {
   using namespace report;
-  std::vector<const Summary*> replays;
-  for (const ReportRun& run : input.runs)
-    replays.push_back(&run.summary);
   check_input(input);
   json data = {{"policies", json::array()}, {"totalGpus", input.cluster.total_gpus().value}};
   for (const ReportRun& run : input.runs)
@@ -179,8 +176,8 @@ std::string render_report(const ReportInput& input) {
        .facts = fmt::format("{}; cluster {}.{}{}", describe_jobs(input), input.cluster.describe(),
                             input.interruption_cost.empty() ? "" : " Assumed: ",
                             input.interruption_cost.empty() ? "" : input.interruption_cost + "."),
-       .summary_html =
-           summary_table(input.runs) + hints_html(input) + loss_table(input.runs) + group_table_html(replays),
+       .summary_html = summary_table(input.runs) + hints_html(input) + loss_table(input.runs) +
+                       group_table_html(summaries_of(input.runs)),
        .help = "Press a policy's name below a picture to hide it everywhere.",
        .figures_html = std::move(figures),
        .assumptions = input.assumptions,

@@ -20,13 +20,6 @@
 namespace vtrain::report {
 namespace {
 
-std::vector<const Summary*> summaries_of(std::span<const ReportRun> runs) {
-  std::vector<const Summary*> replays;
-  for (const ReportRun& run : runs)
-    replays.push_back(&run.summary);
-  return replays;
-}
-
 std::string table_cell(const Metric& metric, const Summary& summary, Mark mark) {
   const double value = metric.value(summary);
   const std::string text = escape_html(metric_text(metric, value));
@@ -51,6 +44,13 @@ std::string row_head(std::size_t index, const Summary& summary) {
 }
 
 }  // namespace
+
+std::vector<const Summary*> summaries_of(std::span<const ReportRun> runs) {
+  std::vector<const Summary*> replays;
+  for (const ReportRun& run : runs)
+    replays.push_back(&run.summary);
+  return replays;
+}
 
 std::string line_key(std::size_t index) {
   // As many as report.css has; the two cycles have no common factor, so that pairs repeat late.

@@ -4,14 +4,19 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/report/chart_data.hpp"
 
 namespace vtrain {
 struct ReportRun;
-}
+struct Summary;
+}  // namespace vtrain
 
 namespace vtrain::report {
+
+/// Summaries of the runs, in their order.
+std::vector<const Summary*> summaries_of(std::span<const ReportRun> runs);
 
 /// The line sample of the `index`-th policy, in the colour and dashes that it has in every picture. Hidden
 /// from screen readers.

@@ -230,7 +230,7 @@ ordered_json scenario_to_json(const Scenario& scenario) {
   const ScenarioSpec& spec = scenario.spec();
   const ClusterSpec& cluster = scenario.cluster();
   const bool shared = info_of(scenario.placement()).shares_gpus;
-  const double load = trace_statistics(scenario.workload()).offered_load(cluster.total_gpus(), shared);
+  const double load = trace_totals(scenario.workload()).offered_load(cluster.total_gpus(), shared);
   return {{"trace", scenario.trace_name()},
           {"trace_format", scenario.trace_format().empty() ? "generated" : scenario.trace_format()},
           {"cluster", cluster.describe()},

@@ -204,7 +204,7 @@ class Slicer {
     double factor = options_.load_factor;
     if (auto known = need_durations("load", options_.load > 0); !known) return known;
     if (options_.load > 0) {
-      const double offered = trace_statistics(workload_).offered_load(options_.cluster);
+      const double offered = trace_totals(workload_).offered_load(options_.cluster);
       if (!(offered > 0)) {
         return fail(
             {.field = "load",

@@ -42,7 +42,6 @@ std::vector<NamedShare> status_shares(const std::vector<JobShare>& shares, std::
 
 /// Counts of the jobs that say something.
 void count_fields(const Job& job, TraceStatistics& result) {
-  result.unpriced += job.duration.count() == 0 ? 1 : 0;
   result.with_work += job.iterations > 0 ? 1 : 0;
   result.with_deadline += job.has_deadline() ? 1 : 0;
   result.with_requested_time += job.requested_time.count() > 0 ? 1 : 0;
@@ -82,18 +81,39 @@ Distribution describe(std::vector<SimDuration>& values) {
   return result;
 }
 
-double TraceStatistics::offered_load(GpuCount cluster, bool gpus_are_shared) const {
+double TraceTotals::offered_load(GpuCount cluster, bool gpus_are_shared) const {
   const double gpu_hours_offered = Hours(span()).count() * cluster.value;
   return gpu_hours_offered > 0 && unpriced == 0 ? gpu_hours_of(gpus_are_shared) / gpu_hours_offered
                                                 : std::numeric_limits<double>::quiet_NaN();
 }
 
+namespace {
+
+double gpu_hours_of(const Job& job) {
+  return Hours(job.duration).count() * job.num_gpus.value;
+}
+
+}  // namespace
+
+TraceTotals trace_totals(const Workload& workload) {
+  TraceTotals totals;
+  totals.jobs = static_cast<std::int64_t>(workload.jobs.size());
+  if (workload.jobs.empty()) return totals;
+  totals.first_submit = workload.jobs.front().submit;
+  totals.last_submit = workload.jobs.back().submit;
+  for (const Job& job : workload.jobs) {
+    const double gpu_hours = gpu_hours_of(job);
+    totals.gpu_hours += gpu_hours;
+    totals.used_gpu_hours += gpu_hours * job.gpu_share / kWholeGpu;
+    totals.unpriced += job.duration.count() == 0 ? 1 : 0;
+  }
+  return totals;
+}
+
 TraceStatistics trace_statistics(const Workload& workload) {
   TraceStatistics result;
-  result.jobs = static_cast<std::int64_t>(workload.jobs.size());
+  static_cast<TraceTotals&>(result) = trace_totals(workload);
   if (workload.jobs.empty()) return result;
-  result.first_submit = workload.jobs.front().submit;
-  result.last_submit = workload.jobs.back().submit;
   std::vector<JobShare> tenants(workload.tenants.size());
   std::vector<JobShare> users(workload.users.size());
   std::vector<JobShare> gpu_types(workload.gpu_types.size());
@@ -106,9 +126,7 @@ TraceStatistics trace_statistics(const Workload& workload) {
   gaps.reserve(workload.jobs.size());
   SimTime previous = result.first_submit;
   for (const Job& job : workload.jobs) {
-    const double gpu_hours = Hours(job.duration).count() * job.num_gpus.value;
-    result.gpu_hours += gpu_hours;
-    result.used_gpu_hours += gpu_hours * job.gpu_share / kWholeGpu;
+    const double gpu_hours = gpu_hours_of(job);
     count_fields(job, result);
     add(result.by_num_gpus[job.num_gpus.value], gpu_hours);
     add(tenants, job.tenant, gpu_hours);

@@ -52,14 +52,29 @@ struct FirstShares {
 /// At most `most` shares, as they stand.
 FirstShares first_shares(std::span<const NamedShare> shares, std::size_t most);
 
-/// What jobs come to.
-struct TraceStatistics {
+/// Sums over the jobs of a trace.
+struct TraceTotals {
   std::int64_t jobs = 0;
   SimTime first_submit{};
   SimTime last_submit{};
-  double gpu_hours = 0;        ///< sum of GPUs x duration; a shared GPU counts as a whole one
-  double used_gpu_hours = 0;   ///< the same with the part of each GPU that is used
-  std::int64_t unpriced = 0;   ///< jobs whose duration is not known yet; they add no GPU-hours
+  double gpu_hours = 0;       ///< sum of GPUs x duration; a shared GPU counts as a whole one
+  double used_gpu_hours = 0;  ///< the same with the part of each GPU that is used
+  std::int64_t unpriced = 0;  ///< jobs whose duration is not known yet; they add no GPU-hours
+
+  /// From the first submission to the last.
+  SimDuration span() const { return last_submit - first_submit; }
+  /// `used_gpu_hours` where jobs share GPUs, `gpu_hours` where each has its own.
+  double gpu_hours_of(bool gpus_are_shared) const { return gpus_are_shared ? used_gpu_hours : gpu_hours; }
+  /// Work submitted over work that the cluster could do in `span()`: GPU-hours / (GPUs x hours). NaN when the
+  /// span is 0.
+  double offered_load(GpuCount cluster, bool gpus_are_shared = false) const;
+};
+
+/// `workload` is ordered by submission. O(n).
+TraceTotals trace_totals(const Workload& workload);
+
+/// Totals of a trace, and how its jobs are distributed.
+struct TraceStatistics : TraceTotals {
   std::int64_t with_work = 0;  ///< jobs with a number of iterations
   std::int64_t with_deadline = 0;
   std::int64_t with_requested_time = 0;
@@ -77,14 +92,6 @@ struct TraceStatistics {
   Distribution duration;       ///< of jobs with a known duration
   Distribution inter_arrival;  ///< gaps between consecutive submissions
   Distribution recorded_wait;  ///< from submission to the recorded start, of jobs that have one
-
-  /// From the first submission to the last.
-  SimDuration span() const { return last_submit - first_submit; }
-  /// `used_gpu_hours` where jobs share GPUs, `gpu_hours` where each has its own.
-  double gpu_hours_of(bool gpus_are_shared) const { return gpus_are_shared ? used_gpu_hours : gpu_hours; }
-  /// Work submitted over work that the cluster could do in `span()`: GPU-hours / (GPUs x hours). NaN when the
-  /// span is 0.
-  double offered_load(GpuCount cluster, bool gpus_are_shared = false) const;
 };
 
 /// `workload` is ordered by submission. O(n log n).

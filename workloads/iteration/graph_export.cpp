@@ -217,7 +217,7 @@ std::string block_node(const IterationWork& work, TaskId id, const Task& task) {
                      task.duration_ns / 1e6, fill_colour(task.kind));
 }
 
-/// A cluster for each stage, and in it a rank for each micro-batch's blocks, in the order in which they run.
+/// Blocks as DOT, with a cluster for each stage.
 std::string block_dot(const IterationWork& work, const ExecutionGraph& graph) {
   std::vector<std::string> clusters(work.stages.size());
   for (TaskId task = 0; task < graph.num_tasks(); ++task)
