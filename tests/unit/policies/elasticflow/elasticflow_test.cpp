@@ -244,7 +244,7 @@ TEST_CASE("elasticflow: an elastic job is not ended at the time that it asked fo
 TEST_CASE("elasticflow: jobs that find no room in what is in service are not planned again and again") {
   // Both jobs need all nodes; one is away from 100 s on, for a million seconds or for good.
   const Workload workload = testing::make_workload({{0, 1000, 8}, {0, 1, 8}});
-  for (const char* spec : {"elasticflow:slot=7s", "elasticflow-edf:slot=7"}) {
+  for (const char* spec : {"elasticflow:slot=7s", "elasticflow-edf:slot=7s"}) {
     for (const bool for_good : {false, true}) {
       CAPTURE(spec);
       CAPTURE(for_good);
