@@ -58,6 +58,10 @@ class StagedFolder::Staging {
   const FolderPlace& place() const { return place_; }
   const OwnFiles& own_files() const { return own_files_; }
 
+  /// Makes the parents of the folder that do not exist.
+  Result<void> make_parents();
+  /// Removes those parents again, as far as they are empty.
+  void remove_parents();
   /// Makes the staging folder and takes its lock. False if another process has it; then `busy`, if given, is
   /// a descriptor of the file that it holds locked.
   Result<bool> lock(int* busy = nullptr);
@@ -89,14 +93,40 @@ class StagedFolder::Staging {
   FolderPlace place_;
   OwnFiles own_files_;
   int lock_ = -1;
-  std::vector<fs::path> names_;  ///< of files in the new folder
+  std::vector<fs::path> names_;         ///< of files in the new folder
+  std::vector<fs::path> made_parents_;  ///< by `make_parents`, the outermost first
 };
+
+Result<void> StagedFolder::Staging::make_parents() {
+  std::vector<fs::path> missing;
+  for (fs::path parent = place_.folder.parent_path(); !status_of(parent); parent = parent.parent_path())
+    missing.insert(missing.begin(), parent);
+  for (const fs::path& parent : missing) {
+    if (::mkdir(parent.c_str(), 0777) == 0) {
+      made_parents_.push_back(parent);
+    } else if (errno != EEXIST) {
+      return fail(io_error(place_.named, "create the folder", errno));
+    }
+  }
+  return {};
+}
+
+void StagedFolder::Staging::remove_parents() {
+  for (; !made_parents_.empty(); made_parents_.pop_back())
+    ::rmdir(made_parents_.back().c_str());
+}
 
 Result<bool> StagedFolder::Staging::lock(int* busy) {
   for (;;) {
     if (::mkdir(place_.staging.c_str(), kAllOfOwner) != 0 && errno != EEXIST) {
+      const int failure = errno;
+      if (failure == ENOENT && !status_of(place_.folder.parent_path())) {
+        // Another process that had made the parent has just ended.
+        if (auto made = make_parents(); !made) return fail(std::move(made.error()));
+        continue;
+      }
       const std::string action = fmt::format("make a folder in '{}'", place_.folder.parent_path().string());
-      return fail(io_error(place_.named, action, errno));
+      return fail(io_error(place_.named, action, failure));
     }
     const auto status = status_of(place_.staging);
     if (!status) continue;  // its owner has just removed it
@@ -358,6 +388,7 @@ StagedFolder::StagedFolder(std::unique_ptr<Staging> staging)
     : staging_(std::move(staging)), unfinished_([folder = staging_.get()] {
         const bool cleared = folder->clear().has_value();
         folder->release();
+        folder->remove_parents();
         return cleared;
       }) {}
 
@@ -387,11 +418,9 @@ Result<std::optional<StagedFolder>> StagedFolder::begin(const fs::path& folder, 
   auto place = FolderPlace::find(folder);
   if (!place) return fail(std::move(place.error()));
   const fs::path parent = place->folder.parent_path();
-  std::error_code code;
-  fs::create_directories(parent, code);
-  if (code) return fail(io_error(folder, "create the folder", code.value()));
   const auto hold = hold_off_interrupts();
   auto staging = std::make_unique<Staging>(*std::move(place), own_files);
+  if (auto made = staging->make_parents(); !made) return fail(std::move(made.error()));
   const auto locked = staging->lock(busy);
   if (!locked) return fail(locked.error());
   if (!*locked) return std::nullopt;

@@ -93,7 +93,7 @@ constexpr std::array kRunMetrics{
            .better = Better::Lower,
            .depends_on_completed = true,
            .of_jobs = value_of<&JobFigures::avg_waiting_time_s>,
-           .dropped_in_turn = 5},
+           .dropped_in_turn = 6},
     Metric{.key = "p50_waiting_time_s",
            .unit = MetricUnit::Duration,
            .of_jobs = value_of<&JobFigures::p50_waiting_time_s>},
@@ -125,7 +125,8 @@ constexpr std::array kRunMetrics{
            .meaning = "share of the GPUs that jobs hold, in the mean from the first to the last submission: "
                       "without the drain tail, in which the queue only runs empty",
            .unit = MetricUnit::Share,
-           .of_run = value_of<&Summary::gpu_utilization_without_drain>},
+           .of_run = value_of<&Summary::gpu_utilization_without_drain>,
+           .dropped_in_turn = 5},
     Metric{.key = "gpu_utilization",
            .title = "GPUs in use to the end",
            .short_title = "in use to\nthe end",

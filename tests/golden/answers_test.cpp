@@ -171,18 +171,17 @@ TEST_CASE("answers: a trace without deadlines gets none, and the answer is about
             .find(" of the synthetic deadlines") != std::string::npos);
 }
 
-TEST_CASE("answers: the ceiling of jobs without resizing is named, and a handful of jobs decides nothing") {
+TEST_CASE("answers: the ceiling on the GPUs requested is named, and a handful of jobs decides nothing") {
   const TemporaryFolder work;
   // One after the other they end at 100, 200, ...; three deadlines nobody can meet.
   work.write("jobs.csv", ten_jobs([](int i) { return i >= 7 ? 50 : 700; }));
   CHECK(answer(work, "--trace jobs.csv --cluster 1x8 --policies fifo") ==
         "fifo met 70.0 % of the deadlines (70.0 % by GPU-hours), with an average JCT of 9 m 10 s, without "
-        "preemptions. 70.0 % is the most that jobs without resizing can meet.");
+        "preemptions. On the GPUs that jobs request, no schedule meets more than 70.0 %.");
   // edf begins with the three that are late anyway and meets four.
   CHECK(answer(work, "--trace jobs.csv --cluster 1x8 --policies fifo,edf") ==
-        "No clear difference between fifo and edf, which met 4 to 7 of the 10 deadlines. 70.0 % is the most "
-        "that "
-        "jobs without resizing can meet.");
+        "No clear difference between fifo and edf, which met 4 to 7 of the 10 deadlines. On the GPUs that "
+        "jobs request, no schedule meets more than 70.0 %.");
   CHECK(answer(work, "--trace jobs.csv --cluster 2x8 --policies fifo,easy")
             .starts_with("fifo and easy both met 70.0 % of the deadlines (70.0 % by GPU-hours)."));
 }
@@ -197,7 +196,7 @@ TEST_CASE("answers: deadlines count by jobs and by GPU-hours, in table, JSON and
   const CommandResult shown =
       run_vtrain("replay --trace jobs.csv --cluster 4x8 --policy fifo --out out", work.path());
   REQUIRE_MESSAGE(shown.exit_code == 0, shown.err);
-  CHECK(shown.out.find("fifo     90.0 %    11.1 %  ") != std::string::npos);
+  CHECK(shown.out.find("fifo       90.0 %   11.1 %  ") != std::string::npos);
   const json summary = json::parse(slurp(work / "out/summary.json"));
   CHECK(summary["deadline_satisfactory_ratio"] == 0.9);
   CHECK(summary["deadline_satisfactory_ratio_by_gpu_hours"] == 900.0 / 8100);
@@ -396,4 +395,51 @@ TEST_CASE("answers: a file is replaced with --force alone, outside the folders o
   const std::string replay = "replay --trace jobs.csv --cluster 1x8 --policy fifo --out out";
   CHECK(run_vtrain(replay, work.path()).exit_code == 0);
   CHECK(run_vtrain(replay, work.path()).exit_code == 0);
+}
+
+TEST_CASE(
+    "answers: the first comparison shows elastic scheduling, what it turned away, and what to do next") {
+  const TemporaryFolder work;
+  const CommandResult first = run_vtrain("compare", work.path());
+  REQUIRE_MESSAGE(first.exit_code == 0, first.err);
+  std::string text = unwrapped(first.out);
+  std::ranges::replace(text, '\n', ' ');
+  CHECK(text.starts_with("elasticflow met "));
+  CHECK(text.find(" jobs away. On the GPUs that jobs request, no schedule meets more than 45.8 %.") !=
+        std::string::npos);
+  CHECK(text.find("placement consolidate") != std::string::npos);
+  CHECK(text.find("preemption and resizing cost a job saving and loading a checkpoint") != std::string::npos);
+  CHECK(first.out.find("timeline  runs/compare-1/fifo/timeline.json and 3 more, ") != std::string::npos);
+  // The page's chart of the schedule opens with the policy that the answer names.
+  const std::string page = slurp(work / "runs/compare-1/report.html");
+  CHECK(page.find("\"shown\":3") != std::string::npos);
+  const json losing = run_json("compare --interruption-cost 1m", work)["runs"];
+  CHECK(losing[3]["deadline_met"] < losing[2]["deadline_met"]);
+
+  CHECK(suggested(first.out).size() == 3);
+  work.write("jobs.csv", "mine");
+  CHECK(run_vtrain("compare", work.path()).out.find("--out jobs-2.csv") != std::string::npos);
+}
+
+TEST_CASE(
+    "answers: generated jobs pay for the nodes they spread over, those of a trace where that is asked for") {
+  const TemporaryFolder work;
+  const auto placement = [&](const std::string& arguments) {
+    return run_json("replay --policy fifo " + arguments, work)["scenario"]["placement"].get<std::string>();
+  };
+  CHECK(placement("") == "consolidate");
+  CHECK(placement("--placement count") == "count");
+  work.write("jobs.csv", ten_jobs([](int) { return 700; }));
+  CHECK(placement("--trace jobs.csv --cluster 1x8") == "count");
+  CHECK(placement("--trace jobs.csv --cluster 1x8 --placement auto") == "count");
+  const auto policies = [&](const std::string& arguments) {
+    std::string names;
+    const json runs = run_json("compare " + arguments, work)["runs"];
+    for (const json& run : runs)
+      names += run["policy"].get<std::string>() + " ";
+    return names;
+  };
+  CHECK(policies("") == "fifo easy srtf elasticflow ");
+  CHECK(policies("--trace jobs.csv --cluster 1x8") == "fifo easy srtf edf:resize=no ");
+  CHECK(policies("--policies fifo") == "fifo ");
 }

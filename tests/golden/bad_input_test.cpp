@@ -629,7 +629,7 @@ TEST_CASE("bad input: a deadline before its submission is said, and missed") {
   CHECK(result.exit_code == 0);
   CHECK(result.out.find("1 job with a deadline before the submission, which nothing can meet\n") !=
         std::string::npos);
-  CHECK(result.out.find("edf      50.0 %") != std::string::npos);
+  CHECK(result.out.find("edf        50.0 %") != std::string::npos);
   work.write("tight.csv", "job_id,submit_s,num_gpus,duration_s,deadline_s\na,10,1,50,30\nb,10,1,5,300\n");
   const auto tight = run_vtrain("replay --trace tight.csv --cluster 1x8 --policy edf", work.path());
   CHECK(tight.out.find(

@@ -302,13 +302,6 @@ GraphDetail detail_of(std::string_view name) {
   return name == "kernels" ? GraphDetail::Kernels : GraphDetail::Operators;
 }
 
-/// The size of a file: `80.7 MB`, `412 kB`.
-std::string megabytes(std::size_t bytes) {
-  const auto size = static_cast<double>(bytes);
-  return size < 1e6 ? fmt::format("{:.0f} kB", std::max(1.0, size / 1e3))
-                    : fmt::format("{:.1f} MB", size / 1e6);
-}
-
 /// Writes the timeline and the graph that were asked for, and adds to `written` what was.
 Result<void> write_graph_files(const PredictArguments& arguments, const IterationWork& work,
                                std::string& written) {
@@ -318,9 +311,9 @@ Result<void> write_graph_files(const PredictArguments& arguments, const Iteratio
   const auto write = [&](const std::string& path, const std::string& text) -> Result<void> {
     if (path.empty()) return {};
     if (auto done = write_file(path, text); !done) return done;
-    written +=
-        fmt::format("wrote {}: {}, {}\n", printable(path),
-                    count_of(static_cast<std::int64_t>(graph->num_tasks()), "task"), megabytes(text.size()));
+    written += fmt::format("wrote {}: {}, {}\n", printable(path),
+                           count_of(static_cast<std::int64_t>(graph->num_tasks()), "task"),
+                           as_file_size(text.size()));
     constexpr std::size_t kMuch = 10'000'000;
     if (text.size() > kMuch && arguments.detail != "blocks")
       written += "  smaller, with a task for each pass of a micro-batch: --detail blocks\n";

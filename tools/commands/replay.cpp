@@ -30,9 +30,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The default of `compare`: one of each kind (in order, backfilling, shortest first, deadline first), all of
-/// which give jobs the GPUs that they ask for.
-constexpr std::string_view kDefaultPolicies = "fifo,easy,srtf,edf:resize=no";
+/// The policies that `compare` takes by default for a trace: one of each kind (in order, backfilling,
+/// shortest first, deadline first), all of which give jobs the GPUs that they request.
+constexpr std::string_view kTracePolicies = "fifo,easy,srtf,edf:resize=no";
+/// Those for the embedded default, whose jobs all have a model and a deadline: elastic, with admission.
+constexpr std::string_view kGeneratedPolicies = "fifo,easy,srtf,elasticflow";
 
 /// What `replay` and `compare` are given.
 struct ReplayArguments {
@@ -160,6 +162,28 @@ Result<Scenario> prepare(const ReplayArguments& arguments, NumPolicies num_polic
   return scenario;
 }
 
+/// Where the report of these runs is, and the timelines with their size: a line each.
+std::string written_lines(const std::filesystem::path& folder, const std::vector<std::string>& places) {
+  const auto line = [](std::string_view label, const std::filesystem::path& file, std::string_view more) {
+    return fmt::format("{:<10}{}{}\n", label, printable(file.string()), more);
+  };
+  std::string text = line("report", folder / "report.html", "");
+  std::uintmax_t bytes = 0;
+  std::vector<std::filesystem::path> timelines;
+  for (const std::string& place : places) {
+    std::filesystem::path file = folder / place / "timeline.json";
+    std::error_code absent;
+    const std::uintmax_t size = std::filesystem::file_size(file, absent);
+    if (absent) continue;
+    bytes += size;
+    timelines.push_back(std::move(file));
+  }
+  if (timelines.empty()) return text;
+  const std::string others = timelines.size() > 1 ? fmt::format(" and {} more", timelines.size() - 1) : "";
+  return text + line("timeline", timelines.front(),
+                     fmt::format("{}, {}, for Perfetto", others, as_file_size(bytes)));
+}
+
 Result<void> replay(const ReplayArguments& arguments) {
   const auto scenario = prepare(arguments, NumPolicies::One);
   if (!scenario) return fail(scenario.error());
@@ -174,10 +198,12 @@ Result<void> replay(const ReplayArguments& arguments) {
     print_json(document);
     return {};
   }
-  print_text(stdout, "{}replayed  {} in {}\n\n{}{}{}{}", describe_scenario(*scenario),
-             count_of(run.summary.events, "event"), as_duration(run.wall_s), comparison_of(runs).table,
-             lost_gpu_hours(runs), figures_by_group(runs), notes_on_runs(*scenario, runs));
-  if (!arguments.out.empty()) print_text(stdout, "{}\n", printable((arguments.out / "report.html").string()));
+  const Comparison comparison = comparison_of(runs);
+  print_text(stdout, "{}replayed  {} in {}\n\n{}{}{}{}{}", describe_scenario(*scenario),
+             count_of(run.summary.events, "event"), as_duration(run.wall_s), comparison.table,
+             comparison.left_out, lost_gpu_hours(runs), figures_by_group(runs),
+             notes_on_runs(*scenario, runs));
+  if (!arguments.out.empty()) print_text(stdout, "{}", written_lines(arguments.out, {""}));
   return {};
 }
 
@@ -198,13 +224,17 @@ Result<NamedFolder> begin_next_run_folder() {
   }
 }
 
-/// What a newcomer who has just run the embedded default may try.
+/// What a newcomer who has just run the embedded default may try: what decides its answer, its other half,
+/// and a trace to edit.
 std::string next_commands() {
   return fmt::format(R"(
 next, for instance
-  vtrain compare --policies srsf,las,conservative --placement yarn
-  vtrain trace generate --jobs 1000 --cluster 16x8:a100 --load 0.9 --seed 7 --out {}
-  vtrain policies
+  vtrain compare --interruption-cost 1m
+      the same day where each preemption and each resize costs a job a minute
+  vtrain plan llama3-8b --gpus 64 --profile h100 --global-batch 512
+      the fastest parallel plans of a model, and how long an iteration takes
+  vtrain trace generate --jobs 1000 --cluster 16x8:a100 --load 0.9 --out {}
+      jobs as a table, to edit and to replay
 )",
                      unused_file_name("jobs", ".csv"));
 }
@@ -239,7 +269,8 @@ Result<void> compare(ReplayArguments arguments) {
       written = fail(std::move(next.error()));
     }
   }
-  const auto finished = run_and_write(arguments, *scenario, policy_folders(spec.policies), std::move(folder));
+  const std::vector<std::string> places = policy_folders(spec.policies);
+  const auto finished = run_and_write(arguments, *scenario, places, std::move(folder));
   if (!finished) return fail(finished.error());
   const std::vector<RunResult>& runs = finished->runs;
   if (arguments.json) {
@@ -254,15 +285,14 @@ Result<void> compare(ReplayArguments arguments) {
     return {};
   }
   const Comparison comparison = comparison_of(runs);
-  print_text(stdout, "{}\n\n{}replayed  {} in {}\n\n{}{}{}{}\n{}{}{}",
-             wrap_text(answer_of(*scenario, runs), kTextColumns), describe_scenario(*scenario),
+  print_text(stdout, "{}\n\n{}replayed  {} in {}\n\n{}{}{}{}{}{}{}",
+             wrap_text(answer_of(*scenario, runs), text_columns()), describe_scenario(*scenario),
              runs.size() == 1 ? "1 policy" : fmt::format("{} policies", runs.size()),
-             as_duration(finished->replay_s), comparison.table, comparison.marks,
-             comparison.marks.empty() || !written ? "" : "        ",
-             written ? printable((arguments.out / "report.html").string()) : "", lost_gpu_hours(runs),
+             as_duration(finished->replay_s), comparison.table, comparison.marks, comparison.left_out,
+             written ? written_lines(arguments.out, places) : "", lost_gpu_hours(runs),
              figures_by_group(runs), notes_on_runs(*scenario, runs));
   if (!written) return written;
-  const bool is_default = spec.policies == split_policies(kDefaultPolicies);
+  const bool is_default = spec.policies == split_policies(kGeneratedPolicies);
   if (spec.trace.files.empty() && is_default) print_text(stdout, "{}", next_commands());
   return {};
 }
@@ -313,15 +343,22 @@ void add_compare_command(CLI::App& app, Action& action, const std::string& comma
       "  vtrain compare --trace jobs.csv --cluster 64x8:a100 --policies fifo,easy,las,edf");
   const auto arguments = std::make_shared<ReplayArguments>();
   arguments->command = command_line;
-  const auto policies = std::make_shared<std::string>(kDefaultPolicies);
+  const auto policies = std::make_shared<std::string>();
   add_scenario_options(*command, arguments->spec);
-  command->add_option("--policies", *policies, "Policies, separated by commas")->capture_default_str();
+  command
+      ->add_option(
+          "--policies", *policies,
+          "Policies, separated by commas; of generated jobs by default " + std::string(kGeneratedPolicies))
+      ->default_str(std::string(kTracePolicies));
   add_spec_option(*command, *arguments);
   command->add_option("--threads", arguments->threads, "Policies replayed at once; 0 is one per processor")
       ->transform(whole_number(0, 1024))
       ->capture_default_str();
   command->callback([=, &action] {
-    arguments->spec.policies = split_policies(*policies);
+    const bool is_given = command->count("--policies") > 0;
+    const std::string_view defaults =
+        arguments->spec.trace.files.empty() ? kGeneratedPolicies : kTracePolicies;
+    arguments->spec.policies = split_policies(is_given ? *policies : defaults);
     action = [arguments] { return compare(*arguments); };
   });
 }

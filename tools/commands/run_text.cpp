@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "core/base/numbers.hpp"
@@ -26,7 +27,7 @@ namespace {
 std::string hint_lines(const Scenario& scenario, const std::vector<RunResult>& runs) {
   std::string text;
   for (const std::string& hint : hints_on(scenario, runs))
-    text += wrap_text(hint, kTextColumns) + "\n";
+    text += wrap_text(hint, text_columns()) + "\n";
   return text;
 }
 
@@ -94,39 +95,51 @@ std::string fragmentation_rates(const std::vector<RunResult>& runs) {
 
 std::string describe_scenario(const Scenario& scenario) {
   const TraceTotals totals = trace_totals(scenario.workload());
-  const bool shared = info_of(scenario.placement()).shares_gpus;
+  const PlacementInfo& placement = info_of(scenario.placement());
+  const bool shared = placement.shares_gpus;
   const std::string format =
       scenario.trace_format().empty() ? "" : fmt::format(" ({})", scenario.trace_format());
-  return fmt::format("trace     {}{}   {}   {}   {}   offered load {}\n{}cluster   {}\n{}",
-                     printable(scenario.trace_name()), format, count_of(totals.jobs, "job"),
-                     as_days(to_seconds(totals.span())), as_gpu_hours(totals.gpu_hours_of(shared)),
-                     as_load(totals.offered_load(scenario.cluster().total_gpus(), shared)),
-                     skipped_line(scenario.skipped()), scenario.cluster().describe(),
-                     assumed_lines(texts_of(scenario.notes())));
+  const double load = totals.offered_load(scenario.cluster().total_gpus(), shared);
+  return labelled_lines("trace",
+                        {printable(scenario.trace_name()) + format, count_of(totals.jobs, "job"),
+                         as_days(to_seconds(totals.span())), as_gpu_hours(totals.gpu_hours_of(shared)),
+                         "offered load " + as_load(load)}) +
+         skipped_line(scenario.skipped()) +
+         labelled_lines("cluster",
+                        {scenario.cluster().describe(), fmt::format("placement {}", placement.name)}) +
+         assumed_lines(texts_of(scenario.notes()));
 }
 
 namespace {
 
 /// The last turn in which columns are left out of a table that is too wide.
-constexpr int kLastTurn = 5;
+constexpr int kLastTurn = 6;
 
 /// A column of the table: its title, and a cell for each run.
 struct Column {
   std::vector<std::string> cells{};
   std::vector<Mark> marks{};
-  int dropped_in_turn = 0;
+  const Metric* metric = nullptr;  ///< null: the names of the policies
 };
 
-/// The title of a column, with room for a star behind each of its lines.
-std::string title_of(const Metric& metric) {
+/// A column of these replays. Where one of its values has a mark, all its lines have room for one.
+Column column_of(const Metric& metric, std::span<const Summary* const> replays) {
+  Column column{.marks = marks_of(metric, replays), .metric = &metric};
+  const bool has_marks = std::ranges::any_of(column.marks, [](Mark mark) { return mark != Mark::None; });
+  const auto sign = [has_marks](Mark mark) { return has_marks ? sign_of(mark) : ""; };
   std::string title;
   for (const std::string_view line : split(metric.short_title, '\n'))
-    title += fmt::format("{}{}  ", title.empty() ? "" : "\n", line);
-  return title;
+    title += fmt::format("{}{}{}", title.empty() ? "" : "\n", line, sign(Mark::None));
+  column.cells.push_back(std::move(title));
+  for (std::size_t i = 0; i < replays.size(); ++i) {
+    column.cells.push_back(
+        fmt::format("{}{}", metric_text(metric, metric.value(*replays[i])), sign(column.marks[i])));
+  }
+  return column;
 }
 
 /// The columns as a table.
-std::string table_of(const std::vector<Column>& columns) {
+TextTable table_of(const std::vector<Column>& columns) {
   std::vector<std::vector<std::string>> rows(columns.front().cells.size());
   for (const Column& column : columns) {
     for (std::size_t i = 0; i < rows.size(); ++i)
@@ -135,15 +148,7 @@ std::string table_of(const std::vector<Column>& columns) {
   TextTable table(std::move(rows.front()));
   for (std::size_t i = 1; i < rows.size(); ++i)
     table.add_row(std::move(rows[i]));
-  return table.to_string();
-}
-
-/// Columns of text that its longest line takes.
-std::size_t width_of(std::string_view text) {
-  std::size_t width = 0;
-  for (const std::string_view line : split(text, '\n'))
-    width = std::max(width, display_width(line));
-  return width;
+  return table;
 }
 
 }  // namespace
@@ -159,23 +164,28 @@ Comparison comparison_of(const std::vector<RunResult>& runs) {
   std::vector<Column> columns = {std::move(names)};
   for (const Metric& metric : run_metrics()) {
     if (metric.short_title.empty() || !is_shown(metric, replays)) continue;
-    Column column{{title_of(metric)}, {}, metric.dropped_in_turn};
-    column.marks = marks_of(metric, replays);
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      column.cells.push_back(metric_text(metric, metric.value(*replays[i])) +
-                             std::string(sign_of(column.marks[i])));
-    }
-    columns.push_back(std::move(column));
+    columns.push_back(column_of(metric, replays));
   }
-  comparison.table = table_of(columns);
-  for (int turn = 1; turn <= kLastTurn && width_of(comparison.table) > kTextColumns; ++turn) {
-    std::erase_if(columns, [turn](const Column& column) { return column.dropped_in_turn == turn; });
-    comparison.table = table_of(columns);
+  TextTable table = table_of(columns);
+  std::vector<std::string> left_out;
+  for (int turn = 1; turn <= kLastTurn && table.width() > text_columns(); ++turn) {
+    std::erase_if(columns, [&](const Column& column) {
+      const bool is_dropped = column.metric != nullptr && column.metric->dropped_in_turn == turn;
+      if (is_dropped) left_out.emplace_back(column.metric->title);
+      return is_dropped;
+    });
+    table = table_of(columns);
   }
+  comparison.table = table.to_string();
+  if (!left_out.empty())
+    comparison.left_out =
+        wrap_text(fmt::format("no room for {}: see --json", fmt::join(left_out, ", ")), text_columns()) +
+        "\n";
   std::vector<std::vector<Mark>> marks;
   for (const Column& column : columns)
     marks.push_back(column.marks);
   comparison.marks = meaning_of_marks(marks);
+  if (!comparison.marks.empty()) comparison.marks += "\n";
   return comparison;
 }
 

@@ -15,7 +15,8 @@ std::string describe_scenario(const Scenario& scenario);
 /// A row for each policy, and a column for each metric that says something and has room.
 struct Comparison {
   std::string table{};
-  std::string marks{};  ///< the meaning of the marks in it; empty without any
+  std::string marks{};     ///< the meaning of the marks in it, a line; empty without any
+  std::string left_out{};  ///< which columns have no room, a line; empty for none
 };
 
 /// The table of these runs.

@@ -44,7 +44,7 @@ Note run_time_knowledge(const Workload& workload) {
   const auto requested = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                        [](const Job& job) { return job.requested_time.count() > 0; });
   std::string text =
-      requested == 0 ? "run times known exactly"
+      requested == 0 ? "policies know exact run times"
       : requested == std::ssize(workload.jobs)
           ? "run times bounded by the requested times"
           : fmt::format("run times bounded by the requested times of {}, known exactly for the others",

@@ -113,9 +113,8 @@ Result<void> generate_default_day(const ModelMix& models, std::uint64_t seed, co
   parts.workload = *std::move(workload);
   parts.trace_name = "a generated day of LLM jobs";
   note(parts, NoteKind::Generated, std::ssize(parts.workload.jobs),
-       fmt::format(
-           "jobs generated to offer this cluster a load of {}, with the shape of {}, seed {} (synthetic)",
-           as_load(options.load), options.shape.name, options.seed));
+       fmt::format("synthetic jobs: shape of {}, offered load {}, seed {}", options.shape.name,
+                   as_load(options.load), options.seed));
   return {};
 }
 
@@ -229,6 +228,16 @@ Result<std::vector<PreparedPolicy>> prepare_policies(const ScenarioSpec& spec,
   return policies;
 }
 
+/// The placement that a spec names. Traces rarely say how gangs were placed, so `auto` is the one that
+/// assumes nothing; jobs of the embedded default pay for the nodes that they spread over.
+Result<PlacementKind> placement_of(const ScenarioSpec& spec) {
+  if (spec.placement == "auto")
+    return spec.trace.files.empty() ? PlacementKind::Consolidate : PlacementKind::Count;
+  auto placement = parse_placement(spec.placement);
+  if (!placement) return fail(in_option("--placement", std::move(placement.error())));
+  return placement;
+}
+
 /// What a spec says without any file.
 struct ScenarioRules {
   std::vector<PreparedPolicy> policies;
@@ -246,8 +255,8 @@ Result<ScenarioRules> read_rules(const ScenarioSpec& spec, const PolicyRegistry&
   for (const PreparedPolicy& policy : *policies) {
     if (!policy.arguments.hint().empty()) warnings.push_back(policy.arguments.hint());
   }
-  const auto placement = parse_placement(spec.placement);
-  if (!placement) return fail(in_option("--placement", placement.error()));
+  const auto placement = placement_of(spec);
+  if (!placement) return fail(placement.error());
   if (spec.trace.files.empty()) {
     const TraceArguments defaults;
     if (!spec.trace.throughputs.empty())
@@ -343,10 +352,9 @@ std::optional<Note> fallbacks_of_prices(const ScenarioParts& parts) {
   const std::int64_t jobs =
       count_jobs_with_fallbacks(parts.workload, parts.pricing->on(parts.cluster, parts.workload));
   if (jobs == 0) return std::nullopt;
-  return Note{
-      NoteKind::Extrapolated, jobs,
-      fmt::format("run times of {} rest on numbers beyond what was measured (`vtrain plan` names them)",
-                  count_of(jobs, "job"))};
+  return Note{NoteKind::Extrapolated, jobs,
+              fmt::format("run times of {} rest on extrapolated numbers (`vtrain plan` names them)",
+                          count_of(jobs, "job"))};
 }
 
 /// Says what the prices of jobs rest on. Under `--strict` prices of GPUs without a profile, and such as rest

@@ -44,7 +44,8 @@ struct ScenarioSpec {
   TraceArguments trace{};     ///< without files: the embedded default, a generated day of LLM jobs
   std::string cluster{};      ///< empty: what the trace names, or the default
   std::string tenant_tree{};  ///< file; empty: the cluster's virtual clusters, if it has any
-  std::string placement = "count";
+  /// A name of `placements()`, or `auto`: `consolidate` for the embedded default, `count` for a trace.
+  std::string placement = "auto";
   PricingArguments pricing{};
   TransformationArguments transformations{};
   DisruptionArguments disruptions{};

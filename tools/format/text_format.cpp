@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
@@ -167,6 +168,12 @@ std::size_t display_width(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+std::string as_file_size(std::uintmax_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return size < 1e6 ? fmt::format("{:.0f} kB", std::max(1.0, size / 1e3))
+                    : fmt::format("{:.1f} MB", size / 1e6);
+}
+
 std::string count_of(std::int64_t count, std::string_view thing) {
   return fmt::format("{} {}{}", with_thousands(count), thing, count == 1 ? "" : "s");
 }
@@ -187,6 +194,13 @@ void print_text(std::FILE* stream, std::string_view text) {
 std::FILE* summary_stream(const std::filesystem::path& written) {
   return standard_stream(written) == STDOUT_FILENO ? stderr : stdout;
 }
+
+namespace {
+
+/// Between columns of a table.
+constexpr std::string_view kGap = "  ";
+
+}  // namespace
 
 TextTable::TextTable(std::vector<std::string> header) {
   std::size_t num_lines = 1;
@@ -218,8 +232,12 @@ std::vector<std::size_t> TextTable::column_widths() const {
   return widths;
 }
 
+std::size_t TextTable::width() const {
+  const std::vector<std::size_t> widths = column_widths();
+  return std::accumulate(widths.begin(), widths.end(), kGap.size() * (widths.size() - 1));
+}
+
 std::string TextTable::to_string() const {
-  constexpr std::string_view kGap = "  ";
   const std::vector<std::size_t> widths = column_widths();
   const std::size_t columns = output_columns().value_or(std::numeric_limits<std::size_t>::max());
   const bool colored = uses_color(stdout);

@@ -35,6 +35,9 @@ std::string iteration_text(Nanoseconds time);
 /// An amount of memory: `58.1 GB` (10^9 bytes).
 std::string as_gigabytes(double bytes);
 
+/// The size of a file: `80.7 MB`, `412 kB`.
+std::string as_file_size(std::uintmax_t bytes);
+
 /// A number of things: `1 job`, `2,000 jobs`.
 std::string count_of(std::int64_t count, std::string_view thing);
 
@@ -94,6 +97,8 @@ class TextTable {
   explicit TextTable(std::vector<std::string> header);
   /// One row, as long as the header. Cells are made printable.
   void add_row(std::vector<std::string> row);
+  /// Columns of text that it takes where nothing limits it.
+  std::size_t width() const;
   /// All lines, each ended by a newline. Columns are two blanks apart; widths count characters, not bytes.
   /// Columns beyond the width of the output follow in a further block of lines, behind the first column.
   std::string to_string() const;

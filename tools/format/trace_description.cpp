@@ -93,25 +93,30 @@ std::string skipped_line(const SkippedRows& skipped, std::int64_t num_rows) {
   return skipped.total() == 0 ? "" : fmt::format("skipped   {}\n", skipped_rows_text(skipped, num_rows));
 }
 
-std::string assumed_lines(const std::vector<std::string>& assumptions) {
-  constexpr std::string_view kLabel = "assumed   ";
+std::string labelled_lines(std::string_view label, const std::vector<std::string>& parts,
+                           std::string_view separator) {
+  constexpr std::size_t kIndent = 10;
+  const std::size_t columns = text_columns() - kIndent;
   std::string text;
   std::string line;
   const auto end_line = [&] {
     if (line.empty()) return;
-    text += text.empty() ? std::string(kLabel) : std::string(kLabel.size(), ' ');
-    text += wrap_text(line, text_columns(), kLabel.size()) + "\n";
+    text += fmt::format("{:<{}}{}\n", text.empty() ? label : "", kIndent, wrap_text(line, columns, kIndent));
   };
-  for (const std::string& assumption : assumptions) {
-    if (!line.empty() && display_width(line) + display_width(assumption) + 3 <= text_columns()) {
-      line += ";  " + assumption;
+  for (const std::string& part : parts) {
+    if (!line.empty() && display_width(line) + separator.size() + display_width(part) <= columns) {
+      line += std::string(separator) + part;
       continue;
     }
     end_line();
-    line = assumption;
+    line = part;
   }
   end_line();
   return text;
+}
+
+std::string assumed_lines(const std::vector<std::string>& assumptions) {
+  return labelled_lines("assumed", assumptions, ";  ");
 }
 
 std::string distribution_table(const TraceStatistics& statistics) {

@@ -20,8 +20,11 @@ std::string describe_jobs(const std::string& name, const TraceStatistics& statis
 std::string skipped_rows_text(const SkippedRows& skipped, std::int64_t num_rows = 0);
 /// The same as a line for people.
 std::string skipped_line(const SkippedRows& skipped, std::int64_t num_rows = 0);
-/// The line of what is assumed or synthetic, broken between assumptions where it would be long; empty when
-/// nothing is.
+/// Parts of one description behind a label of at most nine letters, in lines of `text_columns()`, broken
+/// between parts where that is possible; empty without any.
+std::string labelled_lines(std::string_view label, const std::vector<std::string>& parts,
+                           std::string_view separator = "   ");
+/// The lines of what is assumed or synthetic.
 std::string assumed_lines(const std::vector<std::string>& assumptions);
 /// Durations, gaps between submissions and recorded waits: one row each, with percentiles.
 std::string distribution_table(const TraceStatistics& statistics);

@@ -113,7 +113,7 @@ void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
 
 /// The help text of `--placement`: a line for each.
 std::string placement_help() {
-  std::string text = "Where gangs go:";
+  std::string text = "Where gangs go; auto is consolidate for generated jobs and count for a trace:";
   for (const PlacementInfo& info : placements())
     text += fmt::format("\n{}: {}", info.name, info.summary);
   return text;

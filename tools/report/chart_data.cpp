@@ -10,13 +10,13 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
-#include <tuple>
 
 #include "core/base/numbers.hpp"
 #include "core/base/utf8.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/gantt.hpp"
+#include "tools/report/headline.hpp"
 #include "tools/report/page.hpp"
 #include "tools/report/report.hpp"
 #include "tools/report/step_series.hpp"
@@ -208,17 +208,6 @@ json gantt_of_largest(const ReportInput& input, std::size_t most) {
   return gantt;
 }
 
-/// Position of the run that met most deadlines; where all did the same, that completed most jobs in the
-/// shortest time.
-std::size_t best_run(const ReportInput& input) {
-  const auto best = std::ranges::max_element(input.runs, {}, [](const ReportRun& run) {
-    const Summary& summary = run.summary;
-    return std::tuple(summary.deadline_satisfactory_ratio.value_or(0), summary.completed,
-                      std::isnan(summary.avg_jct_s) ? 0 : -summary.avg_jct_s);
-  });
-  return static_cast<std::size_t>(best - input.runs.begin());
-}
-
 /// The outages of every policy, or null when there are none, or more than can be told apart.
 json outages_json(const ReportInput& input) {
   std::size_t num_outages = 0;
@@ -386,7 +375,7 @@ json gantt_json(const ReportInput& input) {
     most = std::max<std::size_t>(1, static_cast<std::size_t>(fits * static_cast<double>(longest)));
     gantt = gantt_of_largest(input, most);
   }
-  gantt["shown"] = best_run(input);
+  gantt["shown"] = ranking(input.runs).front();
   if (has_segments_on_nodes(input)) {
     for (const NodeGroup& group : input.cluster.groups)
       gantt["groups"].push_back({group.num_nodes, group.gpus_per_node.value});

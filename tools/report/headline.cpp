@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 
@@ -56,6 +57,10 @@ double met_by_gpu_hours(const Summary& summary) {
   return summary.deadline_satisfactory_ratio_by_gpu_hours.value_or(0);
 }
 
+bool has_deadlines(std::span<const ReportRun> runs) {
+  return runs.front().summary.deadline_satisfactory_ratio.has_value();
+}
+
 bool completed_nothing(const Summary& summary) {
   return std::isnan(summary.avg_jct_s);
 }
@@ -69,8 +74,8 @@ std::string deadlines_met(const ReportInput& input, const Summary& summary) {
                      input.deadlines_are_made ? "synthetic " : "", by_hours);
 }
 
-/// The most that jobs can meet on the GPUs that they ask for, as a sentence with a blank before it; empty
-/// where it says nothing or GPUs of several types make jobs faster than they say.
+/// The most deadlines that jobs can meet on the GPUs that they request, as a sentence with a blank before it.
+/// Empty where all can be met, and where GPUs of several types make jobs faster than they say.
 std::string ceiling(const ReportInput& input, std::span<const Summary* const> summaries) {
   for (const NodeGroup& group : input.cluster.groups) {
     if (group.gpu_type != input.cluster.groups.front().gpu_type) return {};
@@ -82,11 +87,12 @@ std::string ceiling(const ReportInput& input, std::span<const Summary* const> su
     ++deadlines;
     if (job.deadline >= job.submit && job.deadline - job.submit >= job.duration) ++possible;
   }
-  const bool is_wrong = std::ranges::any_of(summaries, [possible](const Summary* summary) {
-    return summary->resizes == 0 && summary->deadline_met > possible;
-  });
+  const bool is_wrong =
+      input.workload->curves.empty() && std::ranges::any_of(summaries, [possible](const Summary* summary) {
+        return summary->deadline_met > possible;
+      });
   if (possible == deadlines || is_wrong) return {};
-  return fmt::format(" {} is the most that jobs without resizing can meet.",
+  return fmt::format(" On the GPUs that jobs request, no schedule meets more than {}.",
                      as_percent(static_cast<double>(possible) / static_cast<double>(deadlines)));
 }
 
@@ -198,26 +204,35 @@ std::string jct_answer(std::span<const Summary* const> ranked) {
 
 }  // namespace
 
-std::string headline(const ReportInput& input) {
-  const std::vector<ReportRun>& runs = input.runs;
-  if (runs.size() == 1) return single_answer(input, runs.front().summary);
-  std::vector<const Summary*> ranked = summaries_of(runs);
-  const bool by_deadlines = runs.front().summary.deadline_satisfactory_ratio.has_value();
+std::vector<std::size_t> ranking(std::span<const ReportRun> runs) {
+  const bool by_deadlines = has_deadlines(runs);
   std::int64_t most_completed = 0;
-  for (const Summary* summary : ranked)
-    most_completed = std::max(most_completed, summary->completed);
+  for (const ReportRun& run : runs)
+    most_completed = std::max(most_completed, run.summary.completed);
   // Who turns jobs away has short JCTs.
   const auto completes_most = [most_completed](const Summary& summary) {
     return most_completed - summary.completed < kHandful;
   };
-  std::ranges::stable_sort(ranked, [&](const Summary* a, const Summary* b) {
-    if (by_deadlines && a->deadline_met != b->deadline_met) return a->deadline_met > b->deadline_met;
-    if (completes_most(*a) != completes_most(*b)) return completes_most(*a);
-    if (completed_nothing(*a) || completed_nothing(*b))
-      return !completed_nothing(*a) && completed_nothing(*b);
-    return a->avg_jct_s < b->avg_jct_s;
+  std::vector<std::size_t> ranked(runs.size());
+  std::iota(ranked.begin(), ranked.end(), std::size_t{0});
+  std::ranges::stable_sort(ranked, [&](std::size_t i, std::size_t j) {
+    const Summary& a = runs[i].summary;
+    const Summary& b = runs[j].summary;
+    if (by_deadlines && a.deadline_met != b.deadline_met) return a.deadline_met > b.deadline_met;
+    if (completes_most(a) != completes_most(b)) return completes_most(a);
+    if (completed_nothing(a) || completed_nothing(b)) return !completed_nothing(a) && completed_nothing(b);
+    return a.avg_jct_s < b.avg_jct_s;
   });
-  return by_deadlines ? deadline_answer(input, ranked) : jct_answer(ranked);
+  return ranked;
+}
+
+std::string headline(const ReportInput& input) {
+  const std::vector<ReportRun>& runs = input.runs;
+  if (runs.size() == 1) return single_answer(input, runs.front().summary);
+  std::vector<const Summary*> ranked;
+  for (const std::size_t place : ranking(runs))
+    ranked.push_back(&runs[place].summary);
+  return has_deadlines(runs) ? deadline_answer(input, ranked) : jct_answer(ranked);
 }
 
 std::vector<std::string> hints(const ReportInput& input) {
