@@ -156,9 +156,11 @@ void SlottedPolicy::progress(const SchedulingPass& pass, WholeSeconds now) {
     const double needed = job.iterations_left / speed;
     const bool done_before =
         keeps_plans_ ? needed <= time + kRoundingTime : job.iterations_left <= iterations;
-    if (done_before && job.end > now)
+    if (done_before && job.end > now) {
       job.end = *last_decision_ +
                 (keeps_plans_ ? kept_seconds(needed) : static_cast<WholeSeconds>(std::ceil(needed)));
+      job.finished.reset();
+    }
     job.iterations_left -= iterations;
     job.overhead = 0;
   }

@@ -283,6 +283,7 @@ TEST_CASE("answers: deadline_met can be recomputed from jobs.csv, and waits stan
     met += in_time ? 1 : 0;
     resizes += std::stol(cell("resizes"));
     if (finished.empty()) continue;
+    CHECK(std::stod(finished) <= std::stod(cell("end_s")));
     ends_later += finished != cell("end_s") ? 1 : 0;
   }
   CHECK(ends_later > 0);
@@ -405,8 +406,8 @@ TEST_CASE(
   std::string text = unwrapped(first.out);
   std::ranges::replace(text, '\n', ' ');
   CHECK(text.starts_with("elasticflow met "));
-  CHECK(text.find(" jobs away. On the GPUs that jobs request, no schedule meets more than 45.8 %.") !=
-        std::string::npos);
+  CHECK(text.find(" of the others missed their deadlines. On the GPUs that jobs request, no schedule meets "
+                  "more than 45.8 %.") != std::string::npos);
   CHECK(text.find("placement consolidate") != std::string::npos);
   CHECK(text.find("preemption and resizing cost a job saving and loading a checkpoint") != std::string::npos);
   CHECK(first.out.find("timeline  runs/compare-1/fifo/timeline.json and 3 more, ") != std::string::npos);

@@ -96,11 +96,15 @@ std::string ceiling(const ReportInput& input, std::span<const Summary* const> su
                      as_percent(static_cast<double>(possible) / static_cast<double>(deadlines)));
 }
 
-/// Says how many jobs the policy turned away, with a blank before it; empty for none.
+/// How many jobs the policy turned away, and how many of the others missed their deadline, with a blank
+/// before it; empty if it turned none away.
 std::string turned_away(const Summary& summary) {
   if (summary.turned_away == 0) return {};
-  return fmt::format(" {} turned {} of {} away.", summary.policy, with_thousands(summary.turned_away),
-                     count_of(summary.jobs, "job"));
+  const std::int64_t late = summary.deadline_jobs - summary.deadline_met - summary.rejected;
+  return fmt::format(
+      " {} turned {} of {} away{}.", summary.policy, with_thousands(summary.turned_away),
+      count_of(summary.jobs, "job"),
+      late > 0 ? fmt::format(", and {} of the others missed their deadlines", with_thousands(late)) : "");
 }
 
 std::string single_answer(const ReportInput& input, const Summary& only) {

@@ -111,11 +111,12 @@ TEST_CASE("report: the sentence names the best policy, the runner-up and the pri
   by_hours[1].summary.deadline_satisfactory_ratio_by_gpu_hours = 0.6;
   by_hours[2].summary.deadline_satisfactory_ratio_by_gpu_hours = 0.5;
   by_hours[2].summary.turned_away = 7;
+  by_hours[2].summary.rejected = 7;
   by_hours[2].summary.resizes = 12;
-  CHECK(
-      answer(by_hours) ==
-      "edf met 81.5 % of the deadlines (50.0 % by GPU-hours), 7.5 points more than easy, with 9,311 "
-      "preemptions and 12 resizes. edf turned 7 of 1,000 jobs away. By GPU-hours easy met the most, 60.0 %.");
+  CHECK(answer(by_hours) ==
+        "edf met 81.5 % of the deadlines (50.0 % by GPU-hours), 7.5 points more than easy, with 9,311 "
+        "preemptions and 12 resizes. edf turned 7 of 1,000 jobs away, and 178 of the others missed their "
+        "deadlines. By GPU-hours easy met the most, 60.0 %.");
 }
 
 TEST_CASE("report: the sentence on ties, on one policy and without deadlines") {
