@@ -199,9 +199,9 @@ Result<void> replay(const ReplayArguments& arguments) {
     return {};
   }
   const Comparison comparison = comparison_of(runs);
-  print_text(stdout, "{}replayed  {} in {}\n\n{}{}{}{}{}", describe_scenario(*scenario),
-             count_of(run.summary.events, "event"), as_duration(run.wall_s), comparison.table,
-             comparison.left_out, lost_gpu_hours(runs), figures_by_group(runs),
+  print_text(stdout, "{}\n\n{}replayed  {} in {}\n\n{}{}{}{}{}", answer_lines(*scenario, runs),
+             describe_scenario(*scenario), count_of(run.summary.events, "event"), as_duration(run.wall_s),
+             comparison.table, comparison.left_out, lost_gpu_hours(runs), figures_by_group(runs),
              notes_on_runs(*scenario, runs));
   if (!arguments.out.empty()) print_text(stdout, "{}", written_lines(arguments.out, {""}));
   return {};
@@ -285,8 +285,8 @@ Result<void> compare(ReplayArguments arguments) {
     return {};
   }
   const Comparison comparison = comparison_of(runs);
-  print_text(stdout, "{}\n\n{}replayed  {} in {}\n\n{}{}{}{}{}{}{}",
-             wrap_text(answer_of(*scenario, runs), text_columns()), describe_scenario(*scenario),
+  print_text(stdout, "{}\n\n{}replayed  {} in {}\n\n{}{}{}{}{}{}{}", answer_lines(*scenario, runs),
+             describe_scenario(*scenario),
              runs.size() == 1 ? "1 policy" : fmt::format("{} policies", runs.size()),
              as_duration(finished->replay_s), comparison.table, comparison.marks, comparison.left_out,
              written ? written_lines(arguments.out, places) : "", lost_gpu_hours(runs),

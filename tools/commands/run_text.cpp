@@ -93,6 +93,10 @@ std::string fragmentation_rates(const std::vector<RunResult>& runs) {
 
 }  // namespace
 
+std::string answer_lines(const Scenario& scenario, const std::vector<RunResult>& runs) {
+  return wrap_text(answer_of(scenario, runs), text_columns());
+}
+
 std::string describe_scenario(const Scenario& scenario) {
   const TraceTotals totals = trace_totals(scenario.workload());
   const PlacementInfo& placement = info_of(scenario.placement());

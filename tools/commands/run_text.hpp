@@ -9,6 +9,9 @@
 
 namespace vtrain {
 
+/// The answer of these runs, in lines.
+std::string answer_lines(const Scenario& scenario, const std::vector<RunResult>& runs);
+
 /// The lines above the table: trace, cluster, what was assumed.
 std::string describe_scenario(const Scenario& scenario);
 
