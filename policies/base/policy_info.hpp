@@ -77,6 +77,7 @@ struct PolicyInfo {
   bool ignores_gpu_types = false;  ///< it plans with the number of all GPUs, whatever their type
   bool never_interrupts = false;   ///< jobs keep the GPUs that they were given, unless a node fails
   PolicyNeeds needs{};             ///< from a trace
+  std::string_view source{};       ///< publication that describes it; empty: it is folklore
 };
 
 /// Lists the names of rows, or of parameters, in their order.

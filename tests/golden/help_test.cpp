@@ -1,6 +1,8 @@
 /// `--help` of every command.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -102,4 +104,16 @@ TEST_CASE("help: options of compare stand in groups, its policies in the first")
   }
   CHECK(help.find("--policies") < help.find("\nTrace:\n"));
   CHECK(help.find("Excludes") == std::string::npos);
+}
+
+TEST_CASE("help: the list of policies names sources, and what a policy uses of a trace") {
+  const TemporaryFolder work;
+  const std::string list = run_vtrain("policies", work.path()).out;
+  CHECK(list.find("source: Gu et al., ElasticFlow, ASPLOS 2023\n"
+                  "                uses: exact run times, deadlines, models or throughput curves\n") !=
+        std::string::npos);
+  const auto rows = nlohmann::json::parse(run_vtrain("policies --json", work.path()).out);
+  const auto row = std::ranges::find_if(rows, [](const auto& policy) { return policy["name"] == "easy"; });
+  REQUIRE(row != rows.end());
+  CHECK((*row)["source"] == "Lifka, The ANL/IBM SP Scheduling System, JSSPP 1995");
 }

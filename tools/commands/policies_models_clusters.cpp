@@ -1,13 +1,16 @@
 /// `vtrain policies`, `vtrain models`, `vtrain clusters`: what there is.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/base/numbers.hpp"
 #include "core/profile/gpu_profile.hpp"
@@ -29,6 +32,22 @@ std::string default_text(const PolicyParameter& parameter) {
                      parameter.unit);
 }
 
+/// Lines on a policy beside its summary: its source, and what it uses of a trace.
+std::vector<std::string> facts_of(const PolicyInfo& policy) {
+  std::vector<std::string> facts;
+  if (!policy.source.empty()) facts.push_back(fmt::format("source: {}", policy.source));
+  std::vector<std::string_view> uses;
+  const PolicyNeeds& needs = policy.needs;
+  if (policy.is_clairvoyant) uses.emplace_back("exact run times");
+  if (needs.time_limits) uses.emplace_back("requested times");
+  if (needs.deadlines) uses.emplace_back("deadlines");
+  if (needs.curves) uses.emplace_back("models or throughput curves");
+  if (needs.tenants) uses.emplace_back("tenants");
+  if (needs.recorded_starts) uses.emplace_back("recorded starts");
+  if (!uses.empty()) facts.push_back("uses: " + fmt::format("{}", fmt::join(uses, ", ")));
+  return facts;
+}
+
 Result<void> list_policies(bool json) {
   if (json) {
     ordered_json list = ordered_json::array();
@@ -44,6 +63,7 @@ Result<void> list_policies(bool json) {
       }
       list.push_back({{"name", policy.name},
                       {"summary", policy.summary},
+                      {"source", policy.source},
                       {"is_clairvoyant", policy.is_clairvoyant},
                       {"ignores_gpu_types", policy.ignores_gpu_types},
                       {"needs_recorded_starts", policy.needs.recorded_starts},
@@ -60,12 +80,16 @@ Result<void> list_policies(bool json) {
     constexpr std::size_t kNames = 16;
     print_text(stdout, "{:<15} {}\n", policy.name,
                wrap_text(policy.summary, text_columns() - kNames, kNames));
-    for (const PolicyParameter& parameter : policy.parameters) {
+    const auto print_indented = [](const std::string& text) {
       constexpr std::size_t kIndent = 18;
-      const std::string text =
-          fmt::format("{}: {} ({}{}{})", parameter.name, parameter.summary, default_text(parameter),
-                      parameter.condition.empty() ? "" : "; only with ", parameter.condition);
       print_text(stdout, "{:<16}{}\n", "", wrap_text(text, text_columns() - kIndent, kIndent));
+    };
+    for (const std::string& fact : facts_of(policy))
+      print_indented(fact);
+    for (const PolicyParameter& parameter : policy.parameters) {
+      print_indented(fmt::format("{}: {} ({}{}{})", parameter.name, parameter.summary,
+                                 default_text(parameter), parameter.condition.empty() ? "" : "; only with ",
+                                 parameter.condition));
     }
   }
   print_text(stdout, "\n{}\n",
