@@ -8,7 +8,7 @@
 
 namespace vtrain {
 
-/// Traces to read, one or several as one.
+/// Traces to read; several are joined into one.
 struct TraceArguments {
   std::vector<std::string> files;
   std::string format = "auto";
@@ -19,7 +19,7 @@ struct TraceArguments {
 
 /// The predictor that prices jobs given by model and iterations.
 struct PricingArguments {
-  std::string profile;      ///< empty: that of the cluster's GPUs
+  std::string profile;      ///< empty: the profile of the cluster's GPUs
   std::string stack;        ///< empty: the default one of each type of GPUs
   std::string calibration;  ///< file of `vtrain profile calibrate`, empty for none
   std::string kind = "best-plan";
