@@ -13,8 +13,9 @@ namespace vtrain {
 bool is_plain_text(std::string_view text);
 
 /// True if a terminal shows `text` unchanged: plain text without characters that are invisible or change the
-/// order of others. These are the bidirectional controls (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
-/// U+2069), the separators of lines and paragraphs (U+2028, U+2029) and the byte-order mark (U+FEFF).
+/// order of others. Such characters are the bidirectional controls (U+061C, U+200E, U+200F, U+202A to U+202E,
+/// U+2066 to U+2069). So are the separators of lines and paragraphs (U+2028, U+2029) and the byte-order mark
+/// (U+FEFF).
 bool is_printable(std::string_view text);
 
 /// `text` for people, wherever it is shown: control characters and invalid UTF-8 become `\xNN`, other

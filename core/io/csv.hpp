@@ -17,11 +17,12 @@ namespace vtrain {
 /// Conversion of foreign texts to fields of a table.
 enum class CellText : std::uint8_t {
   Exact,            ///< unchanged
-  SpreadsheetSafe,  ///< with an apostrophe before texts that a spreadsheet would take for a formula
+  SpreadsheetSafe,  ///< apostrophe before texts that a spreadsheet would treat as a formula
 };
 
-/// Appends `text` as one field, in quotes if it holds a comma, a quote or a line break. A spreadsheet takes
-/// for a formula what begins with `=`, `+`, `-`, `@`, a tab or a carriage return (OWASP, "CSV Injection").
+/// Appends `text` as one field, in quotes if it holds a comma, a quote or a line break. A spreadsheet treats
+/// a text as a formula if it begins with `=`, `+`, `-`, `@`, a tab or a carriage return (OWASP, "CSV
+/// Injection").
 void append_csv_field(std::string& out, std::string_view text, CellText cell = CellText::Exact);
 
 /// Upper bound of the rows in a text: one per line, with a byte and a separator or more for each field.

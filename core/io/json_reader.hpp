@@ -95,8 +95,8 @@ class JsonEvents : public nlohmann::json::json_sax_t {
   std::optional<Error> error_;
 };
 
-/// Typed access to the keys of one JSON object. The first failed access is remembered and every later one
-/// does nothing, so that a reader can be a plain list of fields with one check at the end.
+/// Typed access to the keys of one JSON object. The first failed access is remembered; later ones do nothing.
+/// A reader can thus be a plain list of fields with one check at the end.
 class JsonFields {
  public:
   /// `object` is a part of `document`; anything but an object is an error.

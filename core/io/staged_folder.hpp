@@ -35,8 +35,8 @@ class StagedFolder {
   using OwnFiles = std::function<std::vector<std::filesystem::path>(const std::filesystem::path& folder)>;
 
   /// Checks, before the work, that the folder can be replaced by one with files of these relative names.
-  /// Errors: a parent or folder that cannot be written to, a mount point, the current folder or one above it,
-  /// anything but a regular file under one of the names.
+  /// Errors: a parent or folder without write permission; a mount point; the current folder or one above it;
+  /// a name of anything but a regular file.
   static Result<void> check(const std::filesystem::path& folder,
                             const std::vector<std::filesystem::path>& names);
 

@@ -25,8 +25,8 @@ struct AllReduceEntry {
 class AllReduceTable {
  public:
   /// Reads a file `AR_GPU{n}_1M_1024M_LUT` of the public vTrain release: a header, then rows of increasing
-  /// size whose first column is the size in bytes and whose last two are time (ns) and bus bandwidth (GB/s)
-  /// in place. A row of 1024 MiB is required.
+  /// size. The first column is the size in bytes; the last two are time (ns) and bus bandwidth (GB/s) in
+  /// place. A row of 1024 MiB is required.
   static Result<AllReduceTable> parse(std::string_view text, const std::string& file);
   /// Makes a table of rows. They must be ordered by size and include 1024 MiB; `std::logic_error` otherwise.
   static AllReduceTable from_entries(std::vector<AllReduceEntry> entries);
@@ -78,8 +78,8 @@ struct TableTime {
   bool in_table = false;
 };
 
-/// The table's time for the size rounded to whole MiB (half to even). A size that the table lacks (0 or more
-/// than 1024 MiB) takes size / bus bandwidth at 1024 MiB, without the factor 2 (n - 1) / n.
+/// The table's time for the size rounded to whole MiB (half to even). For a size that the table lacks (0 or
+/// more than 1024 MiB): size / bus bandwidth at 1024 MiB. The factor 2 (n - 1) / n is missing.
 TableTime table_time(const AllReduceTable& table, Bytes size);
 
 }  // namespace vtrain_release

@@ -41,9 +41,9 @@ using TracedKernels = std::map<std::string, KernelSequence, std::less<>>;
 /// A kernel belongs to the operator in which it was launched, regardless of the time at which it ran. Every
 /// comma separates, also within quotes, as in the release. Only the first four fields and the last are used.
 ///
-/// Errors name the line: a row with too few fields or an unclosed quote, an event out of order, a kernel
-/// without its launch, a file cut off inside an operator or before the kernel of its last launch. The order
-/// of events ensures `duration + gap >= 0` for every kernel.
+/// Errors name the line: a row with too few fields or an unclosed quote; an event out of order; a kernel
+/// without its launch; a file cut off inside an operator or before its last launch's kernel. The order of
+/// events ensures `duration + gap >= 0` for every kernel.
 // clang-format on
 Result<TracedKernels> parse_kernel_trace(std::string_view text, const std::string& file);
 

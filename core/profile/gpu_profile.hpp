@@ -219,8 +219,8 @@ struct ProfileName {
 /// Splits a name into its parts.
 ProfileName split_profile_name(const std::string& name);
 
-/// True if `base` is the path of a profile (it has a `/`, ends in `.json` or is the folder of a recording),
-/// not the name of an embedded one.
+/// True if `base` is the path of a profile, not the name of an embedded one. A path has a `/`, ends in
+/// `.json` or is the folder of a recording.
 bool is_profile_path(const std::string& base);
 
 /// Loads an embedded profile by its name or its GPU's (`embedded_profile_of`), or the profile in a file.

@@ -13,7 +13,7 @@ namespace vtrain {
 /// measurements:
 ///
 /// - matrix products in bf16 (or, without any, fp16) and fp8: the measured time of every measured shape, and
-///   the table of `base` moved by what its neighbours among the measured shapes differ from it;
+///   the table of `base`, moved by the differences of neighbouring measured shapes from it;
 /// - fused attention, forward and backward, as the generation that such GPUs run: `flash3` from compute
 ///   capability 9 on, `flash2` before;
 /// - the share of the memory's bandwidth that norms, activations, dropout, softmax, sums and the optimizer

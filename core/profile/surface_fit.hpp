@@ -40,9 +40,9 @@ struct RelativeRate {
 Result<RelativeRate> fit_relative_rate(const GpuProfile& base, std::span<const OperatorSample> operators);
 
 /// Fits ln(FLOP/s) of the forward pass by head size, sequence, and heads x batch, like `fit_gemm`. It uses
-/// sequences from 256, head sizes up to 256, powers of 2 for heads x batch, and at least 4 query heads per
-/// key head. With equally many key and query heads, the tables also time the writing of a cache. A point is
-/// the mean rate of all its combinations of heads and batch.
+/// sequences from 256, head sizes up to 256, and at least 4 query heads per key head; heads x batch are
+/// powers of 2. With equally many key and query heads, the tables also time the writing of a cache. A point
+/// is the mean rate of all its combinations of heads and batch.
 Result<SurfaceFit> fit_attention(std::span<const std::vector<AttentionSample>> stacks);
 
 /// Fits the rate of the backward pass relative to the forward pass by heads x sequence, for one head size of

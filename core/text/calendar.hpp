@@ -61,9 +61,9 @@ struct CivilTime {
 };
 
 /// Reads `2017-10-07 01:12:09`, `2023-03-01 00:18:22+08:00`, `2020-04-01T08:00:00Z` or `2023/7/15 02:19`:
-/// year, month and day separated by `-` or `/`, a blank or `T`, hours and minutes, seconds if given (with a
-/// fraction, as `09.5`, cut off below a nanosecond), and an offset if given. Years are 1970 to 2200. The
-/// error carries only the message.
+/// year, month and day separated by `-` or `/`, a blank or `T`, hours and minutes. Seconds (with a fraction,
+/// as `09.5`, cut off below a nanosecond) and an offset are optional. Years are 1970 to 2200. The error
+/// carries only the message.
 Result<CivilTime> parse_civil_time(std::string_view text);
 
 /// Reads `2020-04-01` or `2020/4/1` in the same way.

@@ -2,8 +2,8 @@
 ///
 /// A `PlanSpec` is a plain value: a model (a name of `vtrain models` or a file), numbers of GPUs, profile and
 /// stack, the global batch, an objective and a deadline. `read_plan_request` reads the files that it names;
-/// `make_plan_report` searches all plans that fit into memory, and gives the best of each number of GPUs, the
-/// Pareto front of time and GPUs, and the sources of the best plan's numbers.
+/// `make_plan_report` searches all plans that fit into memory. It returns the best plan of each number of
+/// GPUs, the Pareto front of time and GPUs, and the sources of the best plan's numbers.
 ///
 ///     vtrain::PlanSpec spec;
 ///     spec.model = "llama3-8b";

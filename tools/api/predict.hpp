@@ -1,8 +1,8 @@
 /// The time of one training iteration: `vtrain predict` as a library.
 ///
 /// `resolve_target` makes a `Target` of names: the GPU profile (`h100`, or a file), the software stack
-/// (`megatron-core`), the calibration and the nodes. `predict` then gives the iteration time of a model with
-/// a parallel plan on it, its breakdown, the times of the stages, and the memory of a GPU.
+/// (`megatron-core`), the calibration and the nodes. `predict` then gives a model's iteration time with a
+/// parallel plan, its breakdown, the times of the stages, and the memory of a GPU.
 ///
 ///     auto target = vtrain::resolve_target({.profile = "h100", .stack = "megatron-core"});
 ///     auto model = vtrain::find_model("llama3-8b");

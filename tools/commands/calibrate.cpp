@@ -73,7 +73,7 @@ void warn_of_skipped(const CasePredictions& cases, const std::string& file) {
                           cases.skipped.size(), cases.skipped.size() + cases.predicted.size()));
 }
 
-/// Warns of stacks with large remaining errors. Factors are kept near 1, whatever the rows show.
+/// Warns of stacks with large remaining errors. Factors are always kept near 1.
 void warn_of_what_is_left(const Calibration& calibration) {
   constexpr double kMuchPercent = 10;
   for (const CalibratedStack& stack : calibration.stacks) {

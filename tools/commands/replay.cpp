@@ -44,7 +44,7 @@ struct ReplayArguments {
   std::filesystem::path out;        ///< empty: nothing is written
   bool json = false;
   unsigned threads = 0;
-  std::string command;  ///< as typed
+  std::string command;  ///< command line as typed
 };
 
 /// Skipped rows of the trace, and assumptions.
@@ -54,7 +54,7 @@ ordered_json reading_to_json(const Scenario& scenario) {
           {"assumptions", texts_of(scenario.notes())}};
 }
 
-/// Begins the folder that `--out` names; says so if another run is writing there.
+/// Begins the folder that `--out` names; reports it if another run is writing there.
 Result<StagedFolder> begin_folder(const std::filesystem::path& out) {
   return StagedFolder::create(out, previous_files, [&out] {
     log_warning(fmt::format("waiting for another run that is writing to {}", printable(out.string())));

@@ -248,7 +248,7 @@ GivenGpus given_gpus(const Job& job, const LiveJob& live, const StatedCluster& s
   return given;
 }
 
-/// Adds a job to the list of what the pass did to it. `live` is null if the job neither runs nor waits any
+/// Adds a job to the list for its change in the pass. `live` is null if the job neither runs nor waits any
 /// more.
 void add_job(PassDecision& decision, const Job& job, const LiveJob& before, const LiveJob* live,
              const StatedCluster& stated, const NodeTable& nodes) {

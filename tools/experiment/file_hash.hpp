@@ -1,4 +1,4 @@
-/// Hashes of inputs, so that a result names exactly what it came from.
+/// Hashes of inputs, so that a result identifies its inputs exactly.
 #pragma once
 
 #include <memory>

@@ -42,7 +42,7 @@ std::string sealed(std::string_view record) {
   return fmt::format("{{\"sha256\": \"{}\", \"record\":\n{}}}\n", sha256_of_text(record), record);
 }
 
-/// The record of such a document; none if any byte of it changed.
+/// The record of such a document; none if any of its bytes changed.
 std::optional<std::string> unsealed(std::string_view document) {
   const std::size_t end = std::string_view("}\n").size();
   const std::size_t begin = sealed("").size() - end;

@@ -26,7 +26,8 @@ struct Transformations {
   std::vector<JobStatus> statuses{};  ///< statuses of the jobs to keep; empty: any
   TenantRule tenants{};
   ModelMix models{};
-  bool predicts_run_times = false;  ///< also for jobs with a run time, if model and iterations are known
+  bool predicts_run_times =
+      false;  ///< predict run times also for jobs that have one, if model and iterations are known
   std::optional<DeadlineRule> deadlines{};
   bool deadlines_only_if_none = false;  ///< make deadlines only if no job has one (`auto`)
   EstimateRule estimates{};

@@ -25,8 +25,8 @@ struct RateCurve {
   std::vector<Point> points;
 };
 
-/// Cubic products of each measured precision, attention of each measured generation forward and backward, and
-/// the bus bandwidth (as nccl-tests defines it) of each measured collective in its largest group.
+/// Rates of cubic products in each measured precision, and of attention in each measured generation, forward
+/// and backward. Bus bandwidth (as nccl-tests defines it) of each measured collective in its largest group.
 std::vector<RateCurve> rate_curves(const GpuProfile& profile);
 
 /// Constants and tables with their sources, and the curves as bars.

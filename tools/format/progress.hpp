@@ -15,7 +15,7 @@ namespace vtrain {
 std::string progress_line(const std::string& what, const std::string& unit, std::int64_t done,
                           std::int64_t total, double rate);
 
-/// From now on no bar is shown and no line is written.
+/// Turns off all later bars and progress lines.
 void silence_progress();
 
 /// Shows the progress of a counter on stderr, from construction to destruction. On a terminal it is redrawn

@@ -1,4 +1,4 @@
-/// The numbers behind the pictures, as the JSON that report.js reads.
+/// The numbers of the pictures, as the JSON that report.js reads.
 #pragma once
 
 #include <cstddef>

@@ -31,9 +31,9 @@ enum class Mark : std::uint8_t {
 inline constexpr std::int64_t kHandful = 5;
 
 /// The marks of a metric's values for some replays of the same jobs. The best values, as shown, are starred.
-/// There is no star if neither direction is better, more than half of the compared values are the best one,
-/// or a value that is not compared is better. Metrics of completed jobs are compared among the replays that
-/// completed the most jobs. These may lack fewer than `kHandful` jobs, or up to a hundredth.
+/// There is no star if neither direction is better, if over half of the compared values are best, or if an
+/// uncompared value is better. Metrics of completed jobs are compared among the replays that completed the
+/// most jobs. These may lack fewer than `kHandful` jobs, or up to a hundredth.
 std::vector<Mark> marks_of(const Metric& metric, std::span<const Summary* const> replays);
 
 /// Text after a value: ` *`, ` †` or two blanks.

@@ -59,7 +59,7 @@ struct Page {
   std::vector<std::pair<std::string, std::string>> provenance{};  ///< label and value, in this order
 };
 
-/// The whole page with the charting library and the numbers behind the pictures.
+/// The whole page with the charting library and the numbers of the pictures.
 std::string render_page(const Page& page, const nlohmann::json& data);
 
 }  // namespace vtrain::report

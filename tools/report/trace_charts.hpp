@@ -1,4 +1,4 @@
-/// The numbers behind the pictures of a trace, as the JSON that report.js reads; null if there is nothing to
+/// The numbers of the pictures of a trace, as the JSON that report.js reads; null if there is nothing to
 /// draw.
 #pragma once
 
@@ -19,7 +19,7 @@ inline constexpr std::array<std::string_view, 2> kWorkNames = {"jobs", "GPU-hour
 /// Run times in ascending order, with the jobs and the GPU-hours up to each.
 struct WeightedDurations {
   std::vector<double> seconds;
-  /// By position in `kWorkNames`: the sum over this and all shorter run times.
+  /// Sums over this and all shorter run times, by position in `kWorkNames`.
   std::array<std::vector<double>, 2> up_to;
 
   /// Smallest run time such that jobs up to it are at least `percent` of the jobs (`name` 0) or GPU-hours

@@ -29,11 +29,11 @@ std::string answer_of(const Scenario& scenario, const std::vector<RunResult>& ru
 /// Hints that explain the numbers of these runs, a sentence each.
 std::vector<std::string> hints_on(const Scenario& scenario, const std::vector<RunResult>& runs);
 
-/// One run as Chrome trace events for Perfetto: counters of waiting jobs and GPUs in use; a process for each
-/// of the `num_nodes` nodes with its jobs (category `job`) and the times at which it was out of service
-/// (category `outage`, with its cause); a process for each tenant with its waiting jobs (category `wait`).
-/// With 0 nodes (the placement knows none), tenants have processes of their jobs, too. Slices have the job's
-/// model, tenant and deadline. Their colour tells if the deadline was met.
+/// One run as Chrome trace events for Perfetto: counters of waiting jobs and GPUs in use, and processes. Each
+/// of the `num_nodes` nodes has a process with its jobs (category `job`) and its outages (category `outage`,
+/// with the cause). Each tenant has a process with its waiting jobs (category `wait`). With 0 nodes (the
+/// placement knows none), tenants have processes of their jobs, too. Slices have the job's model, tenant and
+/// deadline. Their colour tells if the deadline was met.
 std::string cluster_timeline(const Workload& workload, std::int32_t num_nodes,
                              const SimulationResult& result);
 
@@ -58,8 +58,7 @@ Result<std::vector<std::string>> write_run(StagedFolder& folder, const std::file
 /// is taken gets a hash of its spec as ending.
 std::vector<std::string> policy_folders(const std::vector<std::string>& specs);
 
-/// The files in `folder` that the run whose `run.json` is there wrote, relative to it. Empty without such a
-/// run.
+/// Files of the run whose `run.json` is in `folder`, relative to it. Empty without such a run.
 std::vector<std::filesystem::path> previous_files(const std::filesystem::path& folder);
 
 /// Checks, before a run, that its results can be written to `folder` and to these `places` within it
@@ -77,9 +76,9 @@ struct RunPlace {
 /// HTML page of all runs of a scenario.
 std::string scenario_report(const Scenario& scenario, const std::vector<RunResult>& runs);
 
-/// Writes the files of every run (`write_run`), `report.html`, and `run.json`. The latter has the values that
-/// differ between repetitions (times, host, version), the spec that repeats the run, the inputs with their
-/// hashes, and the written files. Then the folder replaces the existing one.
+/// Writes the files of every run (`write_run`), `report.html`, and `run.json`. The latter has the spec that
+/// repeats the run, the inputs with their hashes, and the written files. It also has the values that differ
+/// between repetitions: times, host, version. Then the folder replaces the existing one.
 Result<void> write_runs(StagedFolder& folder, const RunPlace& place, const Scenario& scenario,
                         const std::vector<RunResult>& runs);
 
