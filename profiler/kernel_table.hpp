@@ -111,7 +111,7 @@ class KernelTable {
   void begin_session(Session session);
   /// The latest recording; `std::logic_error` without one.
   Session& session();
-  /// Adds a row; `std::logic_error` without a session or if the key exists.
+  /// Adds a row. `std::logic_error` for a measured row without a session, or with an existing key.
   void add(const Operator& op, Measurement warm, Measurement cold);
   void add(CollectiveRow row);
   void add(SkippedRow row);

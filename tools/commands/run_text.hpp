@@ -26,7 +26,7 @@ struct Comparison {
 Comparison comparison_of(const std::vector<RunResult>& runs);
 
 /// Table of lost GPU time, with a row for each policy under which jobs could lose any. Empty if no job lost
-/// any. Columns that hold only 0 are left out.
+/// any and no node failed. Columns that hold only 0 are left out.
 std::string lost_gpu_hours(const std::vector<RunResult>& runs);
 
 /// Table of figures grouped by a property of jobs; empty without a grouping.

@@ -46,7 +46,7 @@ struct DisruptionArguments {
   std::string checkpoint_bandwidth = "10GB/s";
   std::string failures = "none";
   std::string outages{};     ///< file, empty for none
-  double spread_factor = 1;  ///< speed of spread gangs relative to others, 0.01 to 1
+  double spread_factor = 1;  ///< factor on a job's speed for each level that its gang crosses, 0.01 to 1
 };
 
 /// GPUs and software to train on; empty where the user names none.
