@@ -12,8 +12,8 @@
 /// A `Simulation` continues as jobs and facts arrive: `submit`, `tell`, `run_until`, `outcome`, `finish`. It
 /// may begin with running and waiting jobs.
 ///
-/// The same inputs give the same schedule, to the nanosecond. Different replays may run in different threads.
-/// To replay a trace under several policies with everything that the command line does (run times from the
+/// Equal inputs give equal schedules, to the nanosecond. Different replays may run in different threads. To
+/// replay a trace under several policies with everything that the command line does (run times from the
 /// predictor, deadlines, failures, result files) use `vtrain/scenario.hpp`.
 #pragma once
 

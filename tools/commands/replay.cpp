@@ -31,7 +31,7 @@ namespace {
 using nlohmann::ordered_json;
 
 /// The policies that `compare` takes by default for a trace: one of each kind (in order, backfilling,
-/// shortest first, deadline first), all of which give jobs the GPUs that they request.
+/// shortest first, deadline first). All give jobs the GPUs that they request.
 constexpr std::string_view kTracePolicies = "fifo,easy,srtf,edf:resize=no";
 /// Default policies for the embedded default, whose jobs all have a model and a deadline: elastic, with
 /// admission.
