@@ -10,7 +10,7 @@
 namespace vtrain::profiler {
 namespace {
 
-/// Insertions, deletions and replacements of letters that make one word of another.
+/// Number of insertions, deletions and replacements of letters that turn one word into another.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -132,7 +132,7 @@ std::vector<std::int64_t> parse_whole_list(std::string_view option, std::string_
 
 namespace {
 
-/// No model comes near this; it keeps every product of sizes below 2^63.
+/// Largest size. It is far above any model, and keeps every product of sizes below 2^63.
 constexpr std::int64_t kMostHidden = 1 << 20;
 constexpr std::int64_t kMostTokens = 1 << 21;
 constexpr std::int64_t kMostVocabulary = 1 << 24;

@@ -1,5 +1,4 @@
-/// Command lines of the stand-alone `vtrain-profile`, which has no library for that, and the options of
-/// `record`.
+/// Parser for the command lines of the stand-alone `vtrain-profile`, and the options of `record`.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +24,8 @@ class ArgumentParser {
   void add(std::string_view name, std::string_view value_name, std::string_view help,
            std::function<void(std::string_view)> take);
 
-  /// Takes all arguments; an unknown one is an `InputError` that names the nearest known one. False if help
-  /// was asked for; then nothing else is to be done than to print it.
+  /// Takes all arguments. `InputError` for an unknown one, with the nearest known one. False if help was
+  /// requested; then the caller only prints it.
   bool parse(const std::vector<std::string>& arguments) const;
   std::string help() const;
 
@@ -44,7 +43,7 @@ class ArgumentParser {
   std::vector<Option> options_;
 };
 
-/// A whole number of at least `least`; `InputError` naming the option.
+/// A whole number of at least `least`; else an `InputError` that names the option.
 std::int64_t parse_whole(std::string_view option, std::string_view text, std::int64_t least);
 /// A number above 0.
 double parse_positive(std::string_view option, std::string_view text);
@@ -68,10 +67,11 @@ struct RecordArguments {
   int device = 0;
 };
 
-/// A parser of these options; `program` is how the user called it.
+/// A parser of these options; `program` is the name in the user's command.
 ArgumentParser record_parser(const std::string& program, RecordArguments& arguments);
 
-/// Sizes whose products stay far from overflow, and a folder unless it is a dry run; `InputError` otherwise.
+/// Checks that products of sizes cannot overflow, and that there is a folder unless it is a dry run;
+/// `InputError` otherwise.
 void check(const RecordArguments& arguments);
 
 }  // namespace vtrain::profiler

@@ -27,7 +27,7 @@ std::int64_t last_end(const Kernels& kernels) {
   return end;
 }
 
-/// The kernels of each repetition, null where it does not count.
+/// The kernels of each repetition; null for a repetition that does not count.
 std::vector<const Kernels*> usual_repetitions(const Attribution& attribution, std::uint64_t first,
                                               std::size_t count) {
   std::vector<const Kernels*> repetitions(count, nullptr);

@@ -1,4 +1,4 @@
-/// Which kernels belong to which range of launches, and what repeated ranges say of an operator.
+/// Assigns kernels to ranges of launches, and summarises repeated ranges of an operator.
 #pragma once
 
 #include <cstddef>
@@ -20,32 +20,32 @@ struct Spread {
   double high = 0;
 };
 
-/// `part` of the sorted values lies below; 0 to 1. `std::logic_error` without values.
+/// Value that a fraction `part` (0 to 1) of the values is below. `std::logic_error` without values.
 double quantile(std::vector<double> values, double part);
-/// `std::logic_error` without values.
+/// Spread of the values; `std::logic_error` without values.
 Spread spread_of(const std::vector<double>& values);
 
 /// Kernels by range, each range in the order of the kernels' starts (then of their ends, streams and names).
-/// Those launched outside every range, or whose range record was lost, are left out.
+/// Kernels launched outside every range, or without their range record, are left out.
 struct Attribution {
   std::map<std::uint64_t, std::vector<KernelRecord>> ranges;
 };
 
-/// A kernel belongs to the range in which its launch was made, whenever and on whatever stream it ran.
-/// Records may come in any order. If two records name ranges for one call, the larger number counts, which is
-/// the inner one where ranges are numbered as they are opened.
+/// Assigns each kernel to the range of its launch, regardless of the time and stream of its run. Records may
+/// come in any order. If a call has two ranges, the larger number counts: the inner one, if ranges are
+/// numbered in order of opening.
 Attribution attribute(const Activity& activity);
 
 /// One kernel of an operator: medians over the repetitions.
 struct MeasuredKernel {
   std::string name;
   std::int64_t duration_ns = 0;
-  /// From its end to the start of the kernel after it, negative if they overlap; nothing after the last
-  /// kernel of repetitions that do not follow each other closely.
+  /// Gap from its end to the start of the next kernel, negative if they overlap. None after the last kernel,
+  /// unless repetitions are back to back.
   std::optional<std::int64_t> gap_ns;
 };
 
-/// What SCHEMA.md calls `warm` or `cold`.
+/// `warm` or `cold` of SCHEMA.md.
 struct Measurement {
   std::size_t repetitions = 0;
   std::int64_t time_ns = 0;
@@ -54,11 +54,11 @@ struct Measurement {
   std::vector<MeasuredKernel> kernels;
 };
 
-/// Repetitions numbered `first`, `first` + 1, ..., `first` + `count` - 1. Those without kernels, and those
-/// whose kernels' names are not the most frequent sequence (the earliest of equally frequent ones), do not
-/// count: they lost records, or a library chose another kernel once. Nothing if less than half of the
-/// repetitions count, or none. `back_to_back`: the repetitions follow each other on one stream, so that the
-/// time to the next one is a gap as well.
+/// Measurement from the repetitions `first`, `first` + 1, ..., `first` + `count` - 1. Repetitions without
+/// kernels do not count, nor those whose kernels' names are not the most frequent sequence (of equally
+/// frequent ones, the earliest). They lost records, or a library once chose another kernel. None if no
+/// repetition counts, or less than half. `back_to_back`: the repetitions follow each other on one stream, so
+/// that the time to the next one is also a gap.
 std::optional<Measurement> summarize(const Attribution& attribution, std::uint64_t first, std::size_t count,
                                      bool back_to_back);
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kExitFailed = 1;
 constexpr int kExitBadInput = 2;
-constexpr double kProgressIntervalS = 60;  ///< in a log
+constexpr double kProgressIntervalS = 60;  ///< interval of progress lines in a log
 
 std::string duration_text(double seconds) {
   const long long whole = std::llround(std::ceil(seconds));
@@ -48,7 +48,7 @@ std::string command_line(const std::string& program, const std::vector<std::stri
   return line;
 }
 
-/// Progress for people: one line that changes on a terminal, one a minute elsewhere.
+/// Progress for people: one changing line on a terminal, a line per minute elsewhere.
 class Progress {
  public:
   Progress(std::ostream& err, bool on_terminal) : err_(err), on_terminal_(on_terminal) {}
@@ -92,7 +92,7 @@ void report_left_out(const GridPoints& grid, std::ostream& err) {
   if (grid.points.empty()) throw InputError("none of these combinations is a model");
 }
 
-/// What would be measured, by kind of operator.
+/// Planned measurements, by kind of operator.
 void describe_plan(const RecordArguments& arguments, const GridPoints& grid, std::ostream& out) {
   const std::vector<Operator> necessary = necessary_operators(grid.points);
   std::vector<Operator> missing = necessary;
@@ -133,7 +133,7 @@ class Recording {
         err_(err),
         progress_(err, backend.progress_on_terminal) {}
 
-  /// Measures and writes; returns what is left to do.
+  /// Measures and writes; returns the remaining work.
   std::size_t run() {
     const std::unique_ptr<Device> device = backend_.open_device(arguments_.device);
     std::unique_ptr<CollectiveRunner> runner;
@@ -196,8 +196,8 @@ class Recording {
     return 0;
   }
 
-  /// A trace for each width, degree and micro-batch that is complete, at the grid's first sequence length and
-  /// kinds of kernels: the format's file names have room for no more.
+  /// Writes a trace for each complete width, degree and micro-batch, at the grid's first sequence length and
+  /// kinds of kernels. The format's file names have no room for more.
   std::size_t write_traces(const KernelTable& table) const {
     GridSpec spec = arguments_.grid;
     spec.sequences.resize(1);
@@ -213,7 +213,7 @@ class Recording {
     return written;
   }
 
-  /// Reasons with how often they occurred, the most frequent ones.
+  /// The most frequent reasons, with their counts.
   void report_skipped(const KernelTable& table) const {
     std::map<std::string, std::size_t> reasons;
     for (const SkippedRow& row : table.skipped())

@@ -1,5 +1,5 @@
-/// How the profiler reports what goes wrong. It is built with the standard library and CUDA alone, so errors
-/// are exceptions, caught once at its edge (`command.hpp`).
+/// Errors of the profiler. It is built with the standard library and CUDA alone, so errors are exceptions,
+/// caught once in `command.hpp`.
 #pragma once
 
 #include <stdexcept>
@@ -8,8 +8,7 @@
 
 namespace vtrain::profiler {
 
-/// Something that the user gave is wrong: a command line or a table. The exit code is 2; any other
-/// exception's is 1.
+/// Error in the user's input: a command line or a table. Its exit code is 2; other exceptions have 1.
 class InputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

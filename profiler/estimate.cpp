@@ -11,15 +11,16 @@ namespace {
 constexpr double kComputeEfficiency = 0.6;
 constexpr double kMemoryEfficiency = 0.7;
 constexpr double kLaunchNs = 4000;
-/// Overwriting L2 before a cold repetition, about 200 MB at 3 TB/s.
+/// Time of overwriting L2 before a cold repetition: about 200 MB at 3 TB/s.
 constexpr double kOverwriteNs = 60000;
-/// Allocating, asking the library for its fastest kernel, and flushing CUPTI's buffers.
+/// Time of allocating, asking the library for its fastest kernel, and flushing CUPTI's buffers.
 constexpr double kPrepareNs = 3e7;
-/// cuDNN compiles fused attention for each shape.
+/// Time in which cuDNN compiles fused attention for a shape.
 constexpr double kCompileNs = 5e8;
 
-/// Dense 16-bit operations of one multiprocessor in a clock: A100's 312 TFLOP/s are 108 x 1.41 GHz x 2048,
-/// H100's 989 are 132 x 1.83 GHz x 4096, B200's 2250 are 148 x 1.86 GHz x 8192 (data sheets); others 1024.
+/// Dense 16-bit operations of one multiprocessor per clock: A100's 312 TFLOP/s are 108 x 1.41 GHz x 2048;
+/// H100's 989 are 132 x 1.83 GHz x 4096; B200's 2250 are 148 x 1.86 GHz x 8192 (data sheets); others have
+/// 1024.
 double flops_per_clock(const std::string& compute_capability) {
   const std::string major = compute_capability.substr(0, compute_capability.find('.'));
   if (compute_capability == "8.0") return 2048;

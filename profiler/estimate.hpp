@@ -1,4 +1,4 @@
-/// How often an operator is measured and how long that takes.
+/// Number of repetitions of an operator, and the time they take.
 #pragma once
 
 #include <cstddef>
@@ -9,29 +9,28 @@
 
 namespace vtrain::profiler {
 
-/// How operators are measured. Long operators are repeated less often, because they spread less.
+/// Parameters of measurement. Long operators are repeated less often, because their times vary less.
 struct Protocol {
   std::size_t warm_up = 3;
   std::size_t most_repetitions = 20;
   std::size_t least_repetitions = 5;
-  double budget_ns = 4e7;  ///< for the repetitions of one operator, unless the least number takes longer
+  double budget_ns = 4e7;  ///< time for the repetitions of one operator; `least_repetitions` may take longer
 };
 
-/// What a GPU can do at best, per second.
+/// Peak rates of a GPU, per second.
 struct DeviceRates {
   double flops = 0;  ///< dense, 16 bit
   double memory = 0;
 
-  /// For an estimate without a GPU: about an H100.
+  /// Rates for an estimate without a GPU: about an H100.
   static DeviceRates assumed() { return {1e15, 3.35e12}; }
 };
 
-/// From the number of multiprocessors, their clock and what tensor cores of that compute capability do per
-/// clock.
+/// Rates from the number of multiprocessors, their clock, and the operations per clock of their tensor cores.
 DeviceRates rates_of(const DeviceFacts& facts);
 
-/// A guess: 60 % of the peak rate (double in fp8) or 70 % of the memory's bandwidth, and 4 microseconds for
-/// each launch.
+/// Estimated time: 60 % of the peak rate (double in fp8) or 70 % of the memory's bandwidth, and 4
+/// microseconds per launch.
 double estimated_time_ns(const Operator& op, const DeviceRates& rates);
 
 /// Repetitions of one kind, warm or cold.

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kHeadSize = 128;
 
-/// The point of one width; splits and formats are still to be set.
+/// The point of one width, without splits and formats.
 ModelPoint point_of(const GridSpec& spec, const LayerWidth& width) {
   const bool is_gpt = spec.family == Family::Gpt;
   ModelPoint point{.family = spec.family, .hidden = width.hidden};
@@ -23,7 +23,7 @@ ModelPoint point_of(const GridSpec& spec, const LayerWidth& width) {
   return point;
 }
 
-/// All values of one field, set on copies of all points.
+/// Copies of all points, one for each value of a field.
 template <typename Values, typename Set>
 void multiply(std::vector<ModelPoint>& points, const Values& values, Set set) {
   std::vector<ModelPoint> product;
@@ -43,7 +43,7 @@ std::string describe(const ModelPoint& point) {
          ", micro-batch " + std::to_string(point.micro_batch) + ", tensor " + std::to_string(point.tensor);
 }
 
-/// Softmax on its own, where the scores go through memory.
+/// Softmax as a separate operator, if the scores go through memory.
 void add_softmax(std::vector<Operator>& to, const ModelPoint& point) {
   const Format format = point.format == Format::Fp8 ? Format::Bf16 : point.format;
   const std::int64_t rows = point.micro_batch * (point.heads / point.tensor) * point.sequence;

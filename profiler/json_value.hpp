@@ -1,5 +1,5 @@
-/// As much JSON as the kernel table needs. The profiler is built on nodes that have nothing but CUDA and a
-/// compiler, so it brings its own; everything else of the project reads JSON with nlohmann's library.
+/// JSON for the kernel table. The profiler is built on nodes with only CUDA and a compiler, so it has its own
+/// reader. The rest of the project reads JSON with nlohmann's library.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace vtrain::profiler {
 
 struct JsonMember;
 
-/// A JSON value. The accessors throw `InputError` with the place in the document if it is of another kind.
+/// A JSON value. The accessors throw `InputError` with the place in the document for a value of another kind.
 class JsonValue {
  public:
   using Array = std::vector<JsonValue>;
@@ -34,11 +34,11 @@ class JsonValue {
   const Array& array() const;
   /// The member of that name; an error if there is none.
   const JsonValue& at(std::string_view name) const;
-  /// The same, or null.
+  /// The member of that name, or null.
   const JsonValue* find(std::string_view name) const;
   /// The members of an object in their order.
   const Object& members() const;
-  /// Where the value stands: `operators[3].warm`.
+  /// Place of the value in the document: `operators[3].warm`.
   const std::string& place() const { return place_; }
 
  private:
@@ -52,7 +52,7 @@ struct JsonMember {
 };
 
 /// Reads one document of at most 64 MiB and 16 levels. Errors are `InputError`s with the line. `\u` escapes
-/// beyond ASCII are refused: the profiler writes none.
+/// beyond ASCII are rejected, as the profiler writes none.
 JsonValue parse_json(std::string_view text);
 
 /// A string with its quotes.

@@ -15,7 +15,7 @@
 
 namespace vtrain::profiler {
 
-/// The GPU that a table is of.
+/// The GPU of a table.
 struct DeviceFacts {
   std::string name;
   std::string compute_capability;  ///< `9.0`
@@ -28,7 +28,7 @@ struct DeviceFacts {
   friend bool operator==(const DeviceFacts&, const DeviceFacts&) = default;
 };
 
-/// Driver and libraries; nothing for those that are absent.
+/// Versions of driver and libraries; none for absent ones.
 struct SoftwareFacts {
   std::optional<std::string> driver;
   std::int64_t cuda_driver = 0;
@@ -41,7 +41,7 @@ struct SoftwareFacts {
   friend bool operator==(const SoftwareFacts&, const SoftwareFacts&) = default;
 };
 
-/// One recording: when, and how the GPU fared.
+/// One recording: its times, and the state of the GPU.
 struct Session {
   std::string started;  ///< UTC, `2026-11-21T10:00:00Z`
   std::string ended;
@@ -49,11 +49,11 @@ struct Session {
   std::optional<Spread> memory_clock_hz;
   std::optional<Spread> temperature_c;
   std::optional<Spread> power_w;
-  std::optional<double> throttled;  ///< part of the samples, 0 to 1
+  std::optional<double> throttled;  ///< throttled part of the samples, 0 to 1
   std::uint64_t dropped_records = 0;
 };
 
-/// A measured operator. The description is kept as the table has it: a recording adds rows and changes none.
+/// A measured operator. The description is kept unchanged: a recording adds rows and changes none.
 struct OperatorRow {
   std::string key;
   std::string description;  ///< the row's members from `operator` to `bytes`, as JSON
@@ -74,7 +74,7 @@ struct CollectiveRow {
   Spread time_ns;
 };
 
-/// What could not be measured, and why.
+/// An operator or collective that could not be measured, with the reason.
 struct SkippedRow {
   std::string key;
   std::string reason;
@@ -92,7 +92,8 @@ class KernelTable {
 
   /// Reads the text of a table; `InputError` names the place of a fault.
   static KernelTable parse(std::string_view text);
-  /// One element of a list a line, ended by a newline. Reading and writing again gives the same bytes.
+  /// The table as JSON, one element of a list per line, ended by a newline. Reading and writing it gives the
+  /// same bytes.
   std::string to_json() const;
 
   const DeviceFacts& device() const { return device_; }
@@ -101,24 +102,23 @@ class KernelTable {
   const std::vector<CollectiveRow>& collectives() const { return collectives_; }
   const std::vector<SkippedRow>& skipped() const { return skipped_; }
   const std::vector<Session>& sessions() const { return sessions_; }
-  /// Whether an operator or a collective of that key was measured.
+  /// True if an operator or a collective of that key was measured.
   bool contains(const std::string& key) const { return positions_.count(key) > 0; }
   /// The row of an operator, or null.
   const OperatorRow* find(const std::string& key) const;
 
-  /// Begins a recording, to which the rows from now on belong. What was skipped before is forgotten: it is
-  /// tried again.
+  /// Begins a recording; later rows belong to it. Skipped rows are removed, so that they are tried again.
   void begin_session(Session session);
-  /// The recording that was begun last; `std::logic_error` without one.
+  /// The latest recording; `std::logic_error` without one.
   Session& session();
-  /// The rows need a session and new keys (`std::logic_error`).
+  /// Adds a row. `std::logic_error` for a measured row without a session, or with an existing key.
   void add(const Operator& op, Measurement warm, Measurement cold);
   void add(CollectiveRow row);
   void add(SkippedRow row);
 
  private:
   void parse_rows(const class JsonValue& document);
-  /// `std::logic_error` if the key is there.
+  /// Stores the position of a new key; `std::logic_error` if the key exists.
   void claim(const std::string& key, std::size_t position);
 
   std::string made_by_;
@@ -128,16 +128,16 @@ class KernelTable {
   std::vector<OperatorRow> operators_;
   std::vector<CollectiveRow> collectives_;
   std::vector<SkippedRow> skipped_;
-  std::map<std::string, std::size_t> positions_;  ///< of keys, each in its own list
+  std::map<std::string, std::size_t> positions_;  ///< positions of keys, each in its own list
 };
 
-/// The table in a file, or an empty one if there is no file. A file of another device or other libraries is
-/// an `InputError` that names the first difference.
+/// The table in a file, or an empty one if there is no file. `InputError` for a file of another device or
+/// other libraries, with the first difference.
 KernelTable open_table(const std::filesystem::path& file, const std::string& made_by,
                        const DeviceFacts& device, const SoftwareFacts& software);
 
-/// Replaces a file as a whole: written under a temporary name beside it and renamed. Missing folders are
-/// made. `std::runtime_error` if that fails; then the old file is as it was.
+/// Replaces a file as a whole: writes a temporary file next to it and renames that. Missing folders are made.
+/// `std::runtime_error` on failure; then the old file is unchanged.
 void write_whole(const std::filesystem::path& file, std::string_view text);
 
 /// The content of a file; `std::runtime_error` if it cannot be read.

@@ -86,7 +86,7 @@ std::string describe(const Operator& op) {
   return row.members();
 }
 
-/// The same of a row that was read, whatever operators it may be of.
+/// Description of a row that was read (`operator` to `bytes`), even for unknown operators.
 std::string describe(const JsonValue& row) {
   ObjectText text;
   for (const std::string_view name : {"operator", "pass", "precision"})
@@ -264,7 +264,7 @@ CollectiveRow parse_collective_row(const JsonValue& value, std::size_t num_sessi
   return row;
 }
 
-/// A list whose elements stand on lines of their own.
+/// A list with one element per line.
 std::string list_text(std::string_view name, const std::vector<std::string>& lines) {
   std::string text = json_quoted(name) + ": [";
   for (std::size_t i = 0; i < lines.size(); ++i)

@@ -133,7 +133,7 @@ class PartMaker {
     add_residual_forward(to);
   }
 
-  /// The gradient that the residual connection carries past a block is added to the block's own.
+  /// Adds the residual connection's gradient to the block's own.
   void add_norm_backward(std::vector<Operator>& to) const {
     to.push_back(rows(norm(), Pass::Backward));
     to.push_back(rows(OperatorKind::ResidualAdd, Pass::Forward));
@@ -159,7 +159,7 @@ class PartMaker {
   const ModelPoint& point_;
   std::int64_t tokens_ = 0;
   std::int64_t split_tokens_ = 0;
-  std::int64_t key_value_heads_ = 0;  ///< of one GPU
+  std::int64_t key_value_heads_ = 0;  ///< key-value heads of one GPU
   Format plain_;
 };
 

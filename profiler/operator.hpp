@@ -1,4 +1,4 @@
-/// The operators that the profiler measures: what SCHEMA.md says of each, as data.
+/// Operators that the profiler measures, as described in SCHEMA.md.
 #pragma once
 
 #include <cstddef>
@@ -31,15 +31,15 @@ enum class Pass : std::uint8_t { Forward, Backward, DataGradient, WeightGradient
 /// The format of an operator's inputs.
 enum class Format : std::uint8_t { Bf16, Fp16, Fp8 };
 
-/// What distinguishes implementations of one operator. `SameOutput` and `Fp32Output` are of weight gradients:
-/// they overwrite 16-bit gradients or add to fp32 ones.
+/// Variant of one operator's implementations. `SameOutput` and `Fp32Output` are for weight gradients: they
+/// overwrite 16-bit gradients, or add to fp32 ones.
 enum class Variant : std::uint8_t { None, SameOutput, Fp32Output, Fused, Unfused };
 
 /// The names that the table uses.
 std::string_view name_of(OperatorKind kind);
 std::string_view name_of(Pass pass);
 std::string_view name_of(Format format);
-/// `InputError` for another name than `bf16`, `fp16` and `fp8`.
+/// The format `bf16`, `fp16` or `fp8`; `InputError` for another name.
 Format parse_format(std::string_view name);
 
 /// One size of an operator. Its name is a literal.
@@ -50,7 +50,7 @@ struct Size {
   friend bool operator==(const Size&, const Size&) = default;
 };
 
-/// One operator of one shape. Made by the functions below, which set the sizes in the table's order.
+/// One operator of one shape. The functions below make it, with the sizes in the table's order.
 struct Operator {
   OperatorKind kind = OperatorKind::Gemm;
   Pass pass = Pass::Forward;
@@ -84,17 +84,17 @@ Operator make_embedding(Pass pass, Format format, std::int64_t rows, std::int64_
                         std::int64_t vocabulary);
 Operator make_adam(Format format, std::int64_t elements);
 
-/// The variant as the table names it: `fused`, `out=fp32`, `out=bf16`; empty without one.
+/// Name of the variant in the table: `fused`, `out=fp32`, `out=bf16`; empty without one.
 std::string variant_name(const Operator& op);
-/// What identifies an operator in the table.
+/// Key of an operator in the table.
 std::string key_of(const Operator& op);
 
 /// Multiplications and additions of the products; 0 without products.
 double flops_of(const Operator& op);
-/// Every input and output once, in bytes.
+/// Bytes of every input and output, counted once.
 double traffic_of(const Operator& op);
-/// The tensors that an operator needs on the device, in bytes and in the order in which its runner takes them
-/// (see operator_memory.cpp).
+/// The tensors that an operator needs on the device, in bytes and in the order of its runner (see
+/// operator_memory.cpp).
 std::vector<std::size_t> buffers_of(const Operator& op);
 
 }  // namespace vtrain::profiler

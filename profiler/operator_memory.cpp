@@ -17,9 +17,9 @@ double elements_of(const Operator& op) {
 
 /// Elements of attention's tensors.
 struct AttentionElements {
-  double queries = 0;  ///< as many outputs
-  double keys = 0;     ///< as many values
-  double rows = 0;     ///< of the scores
+  double queries = 0;  ///< elements of queries, and of outputs
+  double keys = 0;     ///< elements of keys, and of values
+  double rows = 0;     ///< rows of the scores
   double scores = 0;
 };
 

@@ -12,10 +12,10 @@ namespace {
 enum class Cache : std::uint8_t { Warm, Cold };
 
 constexpr int kAttempts = 3;
-/// A launch takes the CPU some microseconds, more under CUPTI; unfused attention has about ten in its
-/// backward pass.
+/// Hold of the stream per repetition. A launch takes the CPU some microseconds, more under CUPTI; unfused
+/// attention has about ten in its backward pass.
 constexpr double kHoldPerRepetitionNs = 1e5;
-/// Device memory that is left to libraries' workspaces and to the buffer that overwrites L2.
+/// Device memory reserved for libraries' workspaces and for the buffer that overwrites L2.
 constexpr std::size_t kReserve = std::size_t{1} << 30;
 
 void check_memory(const Device& device, const Operator& op) {
@@ -28,8 +28,7 @@ void check_memory(const Device& device, const Operator& op) {
   }
 }
 
-/// Runs the repetitions once. Every attempt starts from range 1: the records of the one before have been
-/// collected.
+/// Runs the repetitions once. Every attempt starts from range 1, as earlier records have been collected.
 Activity run_repetitions(Device& device, PreparedOperator& prepared, std::size_t repetitions, Cache cache) {
   ActivitySource& activity = device.activity();
   activity.start();
@@ -73,10 +72,10 @@ OperatorMeasurement measure(Device& device, const Operator& op, const Protocol& 
 
 namespace {
 
-/// A table of 4 MB is written in some tens of milliseconds.
+/// Interval of saves: writing a table of 4 MB takes some tens of milliseconds.
 constexpr double kSaveIntervalS = 5;
 
-/// Saves the table now and then, and says whether to go on.
+/// Saves the table from time to time, and tells if the recording continues.
 class Keeper {
  public:
   Keeper(KernelTable& table, const RecordingContext& context)

@@ -61,7 +61,7 @@ class TraceText {
   std::int64_t next_correlation_ = 1;
 };
 
-/// `visit` gets phase, part and operators in the order of a training iteration.
+/// Calls `visit` with phase, part and operators, in the order of a training iteration.
 template <typename Visit>
 void for_each_part(const ModelPoint& point, Visit visit) {
   std::vector<PartOperators> parts = parts_of(point);

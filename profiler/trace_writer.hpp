@@ -1,4 +1,4 @@
-/// Kernel traces in the format of the public vTrain release, put together from measured operators.
+/// Kernel traces in the format of the public vTrain release, built from measured operators.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ std::vector<std::string> missing_keys(const KernelTable& table, const ModelPoint
 
 /// One forward and backward pass of the embedding, one layer, the head and the loss, then the updates of
 /// their weights. Each operator runs as its kernels with their warm durations and gaps, one after another;
-/// all launches of a part are made at its begin. `std::logic_error` if an operator is missing.
+/// all launches of a part are at its begin. `std::logic_error` if an operator is missing.
 std::string kernel_trace(const KernelTable& table, const ModelPoint& point);
 
-/// `trace_{hidden}_{tensor}_{micro batch}`.
+/// File name of a trace: `trace_{hidden}_{tensor}_{micro batch}`.
 std::string trace_name(const ModelPoint& point);
 
 }  // namespace vtrain::profiler

@@ -39,7 +39,7 @@ int exit_code(vtrain::ErrorKind kind) {
   return kind == vtrain::ErrorKind::Failed ? kExitFailed : kExitBadInput;
 }
 
-/// An argument in quotes, as a POSIX shell reads it: an apostrophe stands outside of them.
+/// An argument in quotes, as a POSIX shell reads it; apostrophes are outside of the quotes.
 std::string quoted(std::string_view argument) {
   std::string text = "'";
   for (const char c : argument)
@@ -47,7 +47,7 @@ std::string quoted(std::string_view argument) {
   return text + "'";
 }
 
-/// The command as it can be pasted into a shell, the program by its plain name.
+/// The command in a form to paste into a shell, with the program's plain name.
 std::string command_line(int argc, char** argv) {
   std::string text = "vtrain";
   for (int i = 1; i < argc; ++i) {
@@ -59,7 +59,7 @@ std::string command_line(int argc, char** argv) {
   return text;
 }
 
-/// No option means anything without a value, which is what a variable that is not set leaves of it.
+/// Rejects empty values of options, the usual result of an unset shell variable.
 void refuse_empty_values(CLI::App& command) {
   const CLI::Validator is_given(
       [](const std::string& value) {
@@ -72,16 +72,16 @@ void refuse_empty_values(CLI::App& command) {
     refuse_empty_values(*subcommand);
 }
 
-/// Ends the output; what is written to a full disk fails only here. The exit code.
+/// Flushes the output, as errors of a full disk show only here. Returns the exit code.
 int finish_output() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
   vtrain::print_text(stderr, "error: cannot write to standard output: {}\n", std::strerror(errno));
   return kExitFailed;
 }
 
-/// From now on SIGINT, SIGTERM and SIGHUP, unless they were ignored, end the program at once with exit code
-/// 130: half-written files and folders are removed, complete ones stay. A file that reaches the limit of its
-/// size is an error. To be called once, before any other thread is started.
+/// Makes SIGINT, SIGTERM and SIGHUP, unless ignored, end the program at once with exit code 130. Half-written
+/// files and folders are removed, complete ones stay. Reaching the limit of a file's size becomes an error.
+/// Call it once, before any other thread is started.
 void stop_cleanly_on_interrupt() {
   // A file that may grow no further is then an error of the write.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -107,7 +107,7 @@ void stop_cleanly_on_interrupt() {
   }).detach();
 }
 
-/// The program. The exit code.
+/// Runs the program and returns the exit code.
 int run(int argc, char** argv) try {
   spdlog::set_default_logger(spdlog::stderr_color_mt("vtrain"));
   spdlog::set_pattern("%^%l%$: %v");

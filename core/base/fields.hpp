@@ -18,7 +18,7 @@
 
 namespace vtrain {
 
-/// A member that is an enumeration: its values are places in a list of names.
+/// A member that is an enumeration. Its values are positions in a list of names.
 template <class Struct>
 struct NamedMember {
   std::span<const std::string_view> (*names)() = nullptr;
@@ -38,7 +38,7 @@ struct MemberTypes<Type Of::*> {
   using Value = Type;
 };
 
-/// Describes a member that is an enumeration. `names` returns the names of its values, which count from 0.
+/// Describes a member that is an enumeration. `names` returns the names of its values, from 0 on.
 template <auto member, std::span<const std::string_view> (*names)()>
 constexpr auto named_member() {
   using Struct = typename MemberTypes<decltype(member)>::Struct;
@@ -49,21 +49,21 @@ constexpr auto named_member() {
       .set_place = [](Struct& of, std::size_t place) { of.*member = static_cast<Value>(place); }};
 }
 
-/// One member of a struct: a row of its table. The default is that of the struct.
+/// One member of a struct: a row of its table. Its default is the struct's.
 template <class Struct>
 struct Field {
   using Member = std::variant<std::int64_t Struct::*, double Struct::*, bool Struct::*, std::string Struct::*,
                               NamedMember<Struct>>;
-  std::string_view key{};      ///< in JSON
-  Member member{};             ///< of this struct
-  std::string_view meaning{};  ///< in one line
-  std::string_view unit{};     ///< of a number; empty where the meaning says it
-  std::int64_t low = 0;        ///< least number
+  std::string_view key{};      ///< key in JSON
+  Member member{};             ///< pointer to the member
+  std::string_view meaning{};  ///< meaning in one line
+  std::string_view unit{};     ///< unit of a number; empty if the meaning gives it
+  std::int64_t low = 0;        ///< smallest number
   std::int64_t high = 0;       ///< largest number
   /// Reading JSON without the key is an error, unless the struct has a number that is not 0.
   bool required = false;
   std::string_view option{};   ///< name in options; empty: options do not set it
-  std::string_view title{};    ///< in tables of text; empty: another column tells it
+  std::string_view title{};    ///< title in tables of text; empty: another column shows the value
   bool hides_default = false;  ///< text leaves out the default
   bool omits_default = false;  ///< JSON leaves out the default
 };
@@ -80,7 +80,7 @@ std::string field_text(const Field<Struct>& field, const Struct& of) {
   return std::visit(text, field.member);
 }
 
-/// Whether a field has the value that a struct has from the start.
+/// True if a field has its default value.
 template <class Struct>
 bool has_default(const Field<Struct>& field, const Struct& of) {
   static const Struct defaults{};
@@ -93,7 +93,7 @@ bool has_default(const Field<Struct>& field, const Struct& of) {
   return std::visit(equal, field.member);
 }
 
-/// Sets a field to the value that a text says; the error says what was expected.
+/// Sets a field to the value in a text. The error gives the expected values.
 template <class Struct>
 Result<void> set_field(const Field<Struct>& field, Struct& of, std::string_view text) {
   const auto set = [&](const auto& member) -> Result<void> {
@@ -139,7 +139,7 @@ struct AnyValue {
   operator Type() const;
 };
 
-/// Whether braces around so many values make a struct.
+/// True if a struct can be made from this many values in braces.
 template <class Struct, std::size_t... places>
 constexpr bool takes_values(std::index_sequence<places...> /*places*/) {
   return requires {
@@ -147,7 +147,7 @@ constexpr bool takes_values(std::index_sequence<places...> /*places*/) {
   };
 }
 
-/// Number of members of a struct without base. A table that has as many rows lacks none.
+/// Number of members of a struct without base. A table with this many rows is complete.
 template <class Struct, std::size_t at_least = 1>
 constexpr std::size_t num_members() {
   if constexpr (takes_values<Struct>(std::make_index_sequence<at_least + 1>()))

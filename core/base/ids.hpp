@@ -7,17 +7,17 @@
 
 namespace vtrain {
 
-/// An index into the table that `Tag` names. Default-constructed it names nothing.
+/// An index into the table that `Tag` names. A default-constructed id has no entry.
 template <class Tag>
 struct Id {
-  /// What names nothing.
+  /// Value of an id without an entry.
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t value = kNone;
 
   constexpr Id() = default;
   /// Names the entry at this position.
   constexpr explicit Id(std::uint32_t v) : value(v) {}
-  /// Whether it names an entry.
+  /// True if the id names an entry.
   constexpr explicit operator bool() const { return value != kNone; }
   friend constexpr auto operator<=>(const Id&, const Id&) = default;
 };
@@ -36,7 +36,7 @@ using AccountId = Id<struct AccountTag>;
 using QueueId = Id<struct QueueTag>;
 /// Position of a quality of service in `Workload::qos_names`.
 using QosId = Id<struct QosTag>;
-/// Position of what a job asks for in `Workload::requirements`.
+/// Position of a job's requirements in `Workload::requirements`.
 using RequirementsId = Id<struct RequirementsTag>;
 /// Position of a GPU type in `Workload::gpu_types`.
 using GpuTypeId = Id<struct GpuTypeTag>;

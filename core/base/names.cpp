@@ -12,8 +12,8 @@
 namespace vtrain {
 namespace {
 
-/// How many letters must be put in, taken out, replaced, or exchanged with the next one (Damerau), to turn
-/// one word into the other.
+/// Number of letters to insert, remove, replace, or swap with the next one (Damerau), to turn one word into
+/// the other.
 std::size_t edit_distance(std::string_view from, std::string_view to) {
   std::vector<std::size_t> above(to.size() + 1);
   std::vector<std::size_t> row(to.size() + 1);

@@ -27,14 +27,14 @@ std::string range_text(std::string_view what, double low, double high) {
                        : fmt::format("{} of at least {}", what, low);
 }
 
-/// The number that a formatted double is; `beyond` where the largest ones were rounded beyond all doubles.
+/// The value of a formatted double; `beyond` if rounding made it larger than all doubles.
 double double_of(std::string_view text, double beyond) {
   double value = beyond;
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
 }
 
-/// A decimal number of units as nanoseconds. Inline, so that the unit of nearly every file is a constant.
+/// A decimal number of units as nanoseconds. Inline, so that the usual unit is a constant.
 inline Result<std::int64_t> parse_decimal(std::string_view text, const TimeUnit& unit) {
   constexpr std::int64_t kParts = 1'000'000'000;  // nine digits after the point
   const std::int64_t max_whole = std::numeric_limits<std::int64_t>::max() / unit.nanoseconds - 1;

@@ -1,4 +1,4 @@
-/// Errors that a user can cause, and the type of a function that may meet one.
+/// Errors that a user can cause, and the result type of functions that may meet one.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace vtrain {
 
-/// What kind of thing went wrong. The command line maps every kind but `Failed` to exit code 2.
+/// Kind of an error. The command line maps every kind but `Failed` to exit code 2.
 enum class ErrorKind {
-  InvalidInput,  ///< a file, an option or a request says something that cannot be used
-  NotFound,      ///< a file, a name or a table entry that is not there
+  InvalidInput,  ///< a file, an option or a request has an unusable value
+  NotFound,      ///< a file, a name or a table entry does not exist
   Io,            ///< the operating system refused to read or write
   Failed,        ///< correct input, but the run could not be finished (exit code 1)
 };
@@ -21,17 +21,17 @@ struct Error {
   std::string file{};     ///< the file as the user named it
   std::int64_t line = 0;  ///< 1-based, 0 when unknown
   std::string field{};    ///< the column, key or option
-  std::string message{};  ///< what is wrong, for instance "expected a whole number, found '1.5'"
+  std::string message{};  ///< the problem, for instance "expected a whole number, found '1.5'"
 
   /// `file:line: field: message`.
   std::string describe() const;
 };
 
-/// A value or the error that kept it from being made. (`std::expected` once the compiler has it.)
+/// A value, or the error that prevented it. (`std::expected` once the compiler has it.)
 template <class T>
 using Result = tl::expected<T, Error>;
 
-/// What to return from a function that gives a `Result`: `return fail(error);`
+/// Makes the error value of a `Result`: `return fail(error);`
 inline tl::unexpected<Error> fail(Error error) {
   return tl::unexpected<Error>(std::move(error));
 }

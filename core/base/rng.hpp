@@ -14,8 +14,8 @@ namespace vtrain {
 /// xoshiro256** (Blackman and Vigna 2018), seeded through SplitMix64. Not safe to share between threads.
 class RandomStream {
  public:
-  /// The stream `name` of `seed`. Streams of different names are independent, so that drawing one more number
-  /// in one place moves nothing elsewhere.
+  /// The stream `name` of `seed`. Streams of different names are independent, so that one more draw in one
+  /// place changes nothing elsewhere.
   explicit RandomStream(std::uint64_t seed, std::string_view name = {});
 
   /// 64 random bits.
@@ -28,7 +28,7 @@ class RandomStream {
   std::uint64_t below(std::uint64_t bound);
   /// Exponential with the given mean.
   double exponential(double mean);
-  /// Normal with mean 0 and variance 1 (Box-Muller, one value a call).
+  /// Normal with mean 0 and variance 1 (Box-Muller, one value per call).
   double normal();
 
  private:
@@ -38,7 +38,7 @@ class RandomStream {
 /// Draws positions of a list in proportion to weights.
 class WeightedChoice {
  public:
-  /// At least one weight; none is negative, and not all are 0.
+  /// Takes one or more weights; none is negative, and not all are 0.
   explicit WeightedChoice(std::span<const double> weights);
 
   /// One draw, O(log n).

@@ -1,4 +1,4 @@
-/// Trimming, splitting and the case of letters, the same in every locale.
+/// Trimming, splitting and case conversion, independent of the locale.
 #pragma once
 
 #include <optional>
@@ -19,12 +19,12 @@ constexpr char lower_case(char letter) {
 std::string lower_case(std::string_view text);
 /// `text` with the letters a to z in upper case.
 std::string upper_case(std::string_view text);
-/// Whether two texts differ at most in the case of the letters A to Z.
+/// True if two texts are equal except for the case of the letters A to Z.
 bool equal_in_any_case(std::string_view a, std::string_view b);
 
 /// The parts of `text` between separators, trimmed; at least one.
 std::vector<std::string_view> split(std::string_view text, char separator);
-/// The trimmed texts before and after the first separator; nothing for the second where there is none.
+/// The trimmed texts before and after the first separator; the second is none without a separator.
 std::pair<std::string_view, std::optional<std::string_view>> split_once(std::string_view text,
                                                                         char separator);
 

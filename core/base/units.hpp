@@ -13,10 +13,10 @@ namespace vtrain {
 /// A span of simulated time: a whole number of nanoseconds.
 using SimDuration = std::chrono::duration<std::int64_t, std::nano>;
 
-/// The clock of the cluster simulation. It has an origin (that of the trace) and no `now()`: only the
-/// simulator knows the time.
+/// The clock of the cluster simulation. Its origin is the trace's. It has no `now()`: only the simulator
+/// knows the time.
 struct SimClock {
-  /// What `std::chrono` asks of a clock.
+  /// Members that `std::chrono` requires of a clock.
   using duration = SimDuration;
   using rep = duration::rep;
   using period = duration::period;
@@ -48,13 +48,13 @@ constexpr double to_seconds(SimTime time) {
   return to_seconds(time.time_since_epoch());
 }
 
-/// `a + b`, or the longest duration where the sum would lie beyond: what never ends is as long as that, and
-/// must not overflow when something is added to it. `a` and `b` are not both negative.
+/// `a + b`, or the longest duration if the sum would exceed it. The longest duration means "never ends", and
+/// must not overflow. `a` and `b` are not both negative.
 constexpr SimDuration saturating_sum(SimDuration a, SimDuration b) {
   return b.count() > 0 && a > SimDuration::max() - b ? SimDuration::max() : a + b;
 }
 
-/// The instant `span` after `time`, or the end of time where that would lie beyond.
+/// The instant `span` after `time`, or the last instant if the sum would exceed it.
 constexpr SimTime saturating_sum(SimTime time, SimDuration span) {
   return SimTime(saturating_sum(time.time_since_epoch(), span));
 }
@@ -70,7 +70,7 @@ struct Quantity {
   Rep value{};
 
   constexpr Quantity() = default;
-  /// So many of the unit.
+  /// Takes the number in this unit.
   constexpr explicit Quantity(Rep v) : value(v) {}
 
   friend constexpr auto operator<=>(const Quantity&, const Quantity&) = default;
@@ -91,7 +91,7 @@ struct Quantity {
 using Bytes = Quantity<struct BytesTag, double>;
 /// A bandwidth.
 using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;
-/// An amount of arithmetic: one multiply-add is two.
+/// An amount of arithmetic; a multiply-add counts as two.
 using Flops = Quantity<struct FlopsTag, double>;
 /// A rate of arithmetic.
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
@@ -102,7 +102,7 @@ using GpuCount = Quantity<struct GpuCountTag, std::int32_t>;
 constexpr Nanoseconds operator/(Bytes amount, BytesPerSecond rate) {
   return Nanoseconds(amount.value / rate.value * 1e9);
 }
-/// The same of arithmetic.
+/// The time that `amount` of arithmetic takes at `rate`.
 constexpr Nanoseconds operator/(Flops amount, FlopsPerSecond rate) {
   return Nanoseconds(amount.value / rate.value * 1e9);
 }

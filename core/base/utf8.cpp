@@ -31,7 +31,7 @@ Character first_character(std::string_view text) {
   return {code, length};
 }
 
-/// Bytes of ASCII that `text` begins with, in steps of a block where it is long.
+/// Number of ASCII bytes at the beginning of `text`; long texts are checked block by block.
 std::size_t count_ascii(std::string_view text) {
   constexpr std::size_t kBlock = 64;
   std::size_t at = 0;
@@ -46,7 +46,7 @@ std::size_t count_ascii(std::string_view text) {
   return at;
 }
 
-/// Bytes of well-formed UTF-8 that `text` begins with.
+/// Number of bytes of well-formed UTF-8 at the beginning of `text`.
 std::size_t count_utf8(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
@@ -63,7 +63,7 @@ bool is_control(std::uint32_t code) {
   return code < 0x20 || (code >= 0x7f && code <= 0x9f);
 }
 
-/// Characters that are not seen, or that change the order of others.
+/// Characters that are invisible, or that change the order of others.
 bool is_hidden(std::uint32_t code) {
   const auto is_within = [code](std::uint32_t first, std::uint32_t last) {
     return code >= first && code <= last;
@@ -72,7 +72,7 @@ bool is_hidden(std::uint32_t code) {
          is_within(0x2066, 0x2069) || code == 0xfeff;
 }
 
-/// Whether every character of a text is well-formed and none is refused.
+/// True if every character of a text is well-formed and none is refused.
 template <class Refuses>
 bool all_characters(std::string_view text, const Refuses& refuses) {
   for (std::size_t i = 0; i < text.size();) {
@@ -87,8 +87,8 @@ bool all_characters(std::string_view text, const Refuses& refuses) {
   return true;
 }
 
-/// `text` with what `replace(character, its bytes)` gives in the place of each character that is refused, and
-/// of each byte that is no UTF-8.
+/// `text` with each refused character, and each byte of invalid UTF-8, replaced by `replace(character, its
+/// bytes)`.
 template <class Refuses, class Replace>
 std::string replaced_characters(std::string_view text, const Refuses& refuses, const Replace& replace) {
   if (all_characters(text, refuses)) return std::string(text);

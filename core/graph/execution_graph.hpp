@@ -1,5 +1,5 @@
-/// The execution graph of one training iteration, and the start of each of its tasks. The one place that
-/// names Boost.Graph types.
+/// The execution graph of one training iteration, and the start of each of its tasks. No other file names
+/// Boost.Graph types.
 #pragma once
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
@@ -20,7 +20,7 @@ using Dependency = std::pair<TaskId, TaskId>;
 
 /// Tasks and their dependencies, in compressed form: built once, then only read.
 struct ExecutionGraph {
-  /// The Boost.Graph type that holds them.
+  /// Boost.Graph type of the tasks and dependencies.
   using Graph = boost::compressed_sparse_row_graph<boost::directedS, Task, boost::no_property,
                                                    boost::no_property, TaskId, std::uint32_t>;
 
@@ -32,7 +32,7 @@ struct ExecutionGraph {
       : graph(boost::edges_are_sorted, first, last, num_tasks,
               static_cast<std::uint32_t>(std::distance(first, last))) {}
 
-  /// Tasks are numbered from 0 to one less.
+  /// Number of tasks; their ids count from 0.
   TaskId num_tasks() const { return boost::num_vertices(graph); }
   /// A task by its number.
   Task& operator[](TaskId task) { return graph[task]; }

@@ -14,25 +14,24 @@
 
 namespace vtrain {
 
-/// How texts of others become fields of a table.
+/// Conversion of foreign texts to fields of a table.
 enum class CellText : std::uint8_t {
-  Exact,            ///< as they are
-  SpreadsheetSafe,  ///< with an apostrophe before what a spreadsheet would take for a formula
+  Exact,            ///< unchanged
+  SpreadsheetSafe,  ///< apostrophe before texts that a spreadsheet would treat as a formula
 };
 
-/// Appends `text` as one field, in quotes if it holds a comma, a quote or a line break. A spreadsheet takes
-/// for a formula what begins with `=`, `+`, `-`, `@`, a tab or a carriage return (OWASP, "CSV Injection").
+/// Appends `text` as one field, in quotes if it holds a comma, a quote or a line break. A spreadsheet treats
+/// a text as a formula if it begins with `=`, `+`, `-`, `@`, a tab or a carriage return (OWASP, "CSV
+/// Injection").
 void append_csv_field(std::string& out, std::string_view text, CellText cell = CellText::Exact);
 
-/// At most this many rows can be in a text: one a line, and each with at least a byte and a separator a
-/// field.
+/// Upper bound of the rows in a text: one per line, with a byte and a separator or more for each field.
 std::size_t most_csv_rows(std::string_view text, std::size_t num_columns);
 
-/// What is wrong with a header in which a column stands twice.
+/// Message about a header with a repeated column.
 inline constexpr std::string_view kRepeatedColumn = "the header has this column twice";
 
-/// A name that stands twice among those of columns, empty if none does. Columns without a name are not
-/// compared.
+/// A name that occurs twice among columns; empty without any. Columns without a name are not compared.
 std::string_view repeated_column(std::vector<std::string_view> names);
 
 /// Rows of CSV text with a header line. Accepts a UTF-8 byte-order mark, CRLF, a missing final newline,
@@ -46,11 +45,12 @@ class CsvReader {
   /// Most lines of comments before the header; more are an error.
   static constexpr std::size_t kMaxComments = 10'000;
 
-  /// Reads the header, in which no name may stand twice. `text` must outlive the reader; `file` is used in
+  /// Reads the header, in which no name may occur twice. `text` must outlive the reader; `file` is used in
   /// errors.
   static Result<CsvReader> open(std::string_view text, std::string file);
 
-  /// The same, whatever the names: for text that is yet to be recognised by them, or is read by position.
+  /// Opens text with any column names: for text whose format is not yet recognised, or that is read by
+  /// position.
   static Result<CsvReader> open_any_header(std::string_view text, std::string file);
 
   /// A reader for text whose columns are known: its first line is a row, or a header of just these names,
@@ -58,13 +58,14 @@ class CsvReader {
   static CsvReader open_without_header(std::string_view text, std::string file,
                                        std::span<const std::string_view> columns);
 
-  /// The lines before the header that begin with `#`, without it and the blanks around; any bytes.
+  /// The lines before the header that begin with `#`, without the `#` and blanks around. They may hold any
+  /// bytes.
   const std::vector<std::string_view>& comments() const { return comments_; }
   /// The names of the header line.
   const std::vector<std::string>& columns() const { return columns_; }
   /// The position of a column, or -1.
   int find_column(std::string_view name) const;
-  /// The position of a column that must be there; the error lists what is there.
+  /// The position of a required column; the error lists the existing ones.
   Result<int> require_column(std::string_view name) const;
 
   /// Moves to the next row: true, or false at the end. A row with fewer or more fields than the header is an

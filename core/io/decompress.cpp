@@ -15,28 +15,30 @@ unsigned char byte_at(std::string_view data, std::size_t position) {
   return position < data.size() ? static_cast<unsigned char>(data[position]) : 0;
 }
 
-/// RFC 1952, section 2.3.1: two bytes, deflate, and flags of which three bits are reserved.
+/// True for the header of gzip (RFC 1952, section 2.3.1): two bytes, deflate, and flags with three reserved
+/// bits.
 bool is_gzip(std::string_view data) {
   constexpr unsigned kReservedFlags = 0xe0;
   return data.starts_with("\x1f\x8b\x08") && (byte_at(data, 3) & kReservedFlags) == 0;
 }
 
-/// RFC 8878, sections 3.1.1 and 3.1.2: a frame, or a skippable one, with which pzstd begins.
+/// True for the header of zstd (RFC 8878, sections 3.1.1 and 3.1.2): a frame, or a skippable one, as pzstd
+/// writes first.
 bool is_zstd(std::string_view data) {
   const bool is_skippable =
       data.size() >= 4 && (byte_at(data, 0) & 0xf0) == 0x50 && data.substr(1, 3) == "\x2a\x4d\x18";
   return data.starts_with("\x28\xb5\x2f\xfd") || is_skippable;
 }
 
-/// The header of a stream, and that of its first block with the magic number, 48 bits, a checksum, a bit that
-/// is no longer set, and a position below 900,000 in 24 bits. Text can begin like the first two alone.
+/// True for bzip2: the header of a stream, then of its first block: a magic number of 48 bits, a checksum, an
+/// obsolete bit, and a position below 900,000 in 24 bits. Text can begin like the header of a stream.
 bool is_bzip2(std::string_view data) {
   constexpr std::size_t kPosition = 14;
   return data.starts_with("BZh") && byte_at(data, 3) >= '1' && byte_at(data, 3) <= '9' &&
          data.substr(4, 6) == "1AY&SY" && data.size() > kPosition && byte_at(data, kPosition) < 0x08;
 }
 
-/// What packed the data, if it is none of ours; empty otherwise.
+/// Name of an unsupported program that packed the data; empty otherwise.
 std::string_view other_packer(std::string_view data) {
   constexpr std::string_view kXz(
       "\xfd"

@@ -20,7 +20,7 @@ std::string system_message(int code) {
   return std::strerror(code);
 }
 
-/// A new file beside `path`, open for writing, with the permissions that any new file has.
+/// A new file next to `path`, open for writing, with the permissions of any new file.
 std::pair<std::string, int> open_temporary(const std::filesystem::path& path) {
   static std::atomic<unsigned> counter = 0;
   constexpr mode_t kLessTheUmask = 0666;

@@ -1,4 +1,4 @@
-/// Whole files out, and groups of them.
+/// Writes whole files, and groups of files.
 #pragma once
 
 #include <filesystem>
@@ -12,18 +12,18 @@
 
 namespace vtrain {
 
-/// An error that names the file, a `what`, that is given twice, be it under two names.
+/// Error if a file is given twice, even under two names. `what` is the kind of file in the message.
 Result<void> check_files_differ(std::string_view what, const std::vector<std::string>& files);
 
-/// The descriptor of standard output or standard error, if the path leads to where that goes: `/dev/stdout`,
-/// or the name of the file that a shell redirected it to.
+/// The descriptor of standard output or standard error, if the path leads to the destination of that stream:
+/// `/dev/stdout`, or the file to which a shell redirected it.
 std::optional<int> standard_stream(const std::filesystem::path& path);
 
-/// The error of a system call that failed with the code `errno`; `action` is what could not be done. A full
-/// disk is nothing that the user said wrong.
+/// The error of a system call that failed with this `errno`; `action` is the failed action. A full disk is no
+/// error of the user's input.
 Error io_error(const std::filesystem::path& path, std::string_view action, int code);
 
-/// What a chain of symbolic links ends at, which need not exist; the path itself if it is no link.
+/// The target of a chain of symbolic links, which may not exist; the path itself if it is no link.
 std::filesystem::path link_target(std::filesystem::path path);
 
 /// A new file that is open for writing.
@@ -33,12 +33,12 @@ class OutputFile {
   OutputFile(std::filesystem::path path, int descriptor);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) = delete;
-  /// Closes the file, without what was collected.
+  /// Closes the file, without writing collected pieces.
   ~OutputFile();
 
   /// Appends; small pieces are collected. An error (disk full) is remembered and returned by `finish`.
   void write(std::string_view text);
-  /// Writes what is left and closes the file.
+  /// Writes the collected pieces and closes the file.
   Result<void> finish();
 
  private:
@@ -50,12 +50,12 @@ class OutputFile {
   int failure_ = 0;  ///< `errno` of the first write that failed
 };
 
-/// A file that appears under its name only when it is complete: it is written beside its place under a
-/// temporary name and renamed by `commit`. Without `commit` nothing stays behind.
+/// A file that appears under its name only when it is complete: it is written next to its place under a
+/// temporary name and renamed by `commit`. Without `commit` it is removed.
 ///
-/// A symbolic link stays one: what it points to is written. What is there and cannot be replaced by a file
-/// (a device, a pipe, a socket) is opened and written as it comes. So is what standard output or standard
-/// error goes to, behind what is there already.
+/// A symbolic link stays a link: its target is written. A device, a pipe or a socket cannot be replaced, so
+/// it is opened and written directly. So is the destination of standard output or standard error, after its
+/// earlier content.
 class AtomicFile {
  public:
   /// Creates the temporary file; the folder must exist.
@@ -63,7 +63,7 @@ class AtomicFile {
 
   /// Appends; an error is returned by `commit`.
   void write(std::string_view text) { file_.write(text); }
-  /// Writes what is left and renames the file into place.
+  /// Writes the collected pieces and renames the file into place.
   Result<void> commit();
 
  private:
@@ -72,7 +72,7 @@ class AtomicFile {
 
   OutputFile file_;
   UnfinishedWork unfinished_;
-  std::filesystem::path path_;       ///< what `temporary_` becomes, or what is written as it comes
+  std::filesystem::path path_;       ///< final path of `temporary_`, or a path that is written directly
   std::filesystem::path temporary_;  ///< empty: `path_` is not to be replaced
 };
 

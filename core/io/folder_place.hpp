@@ -1,4 +1,4 @@
-/// Where `StagedFolder` puts a folder, and what forbids it.
+/// Place of a `StagedFolder`, and checks that it can be replaced.
 #pragma once
 
 #include <filesystem>
@@ -16,9 +16,9 @@ inline constexpr std::string_view kStagingSuffix = ".vtrain-writing";
 
 /// A folder to be replaced.
 struct FolderPlace {
-  std::filesystem::path named;    ///< as the user named it, for errors
-  std::filesystem::path folder;   ///< without symbolic links
-  std::filesystem::path staging;  ///< beside it
+  std::filesystem::path named;    ///< path as the user named it, for errors
+  std::filesystem::path folder;   ///< path without symbolic links
+  std::filesystem::path staging;  ///< staging folder next to it
 
   /// The place of a folder that a user names. Errors: symbolic links that lead nowhere, a name that is too
   /// long.
@@ -27,14 +27,14 @@ struct FolderPlace {
   static std::optional<FolderPlace> of_staging(const std::filesystem::path& staging);
 };
 
-/// Errors unless every relative name is that of a regular file in the place or of nothing, and the output of
-/// the program goes to none of them.
+/// Checks that every relative name is free or a regular file in the place, and that none is the program's
+/// standard output.
 Result<void> check_names(const FolderPlace& place, const std::vector<std::filesystem::path>& names);
 
-/// Errors if the folder, which has this status, cannot be replaced.
+/// Error if the folder, which has this status, cannot be replaced.
 Result<void> check_folder(const FolderPlace& place, const FileStatus& status);
 
-/// Errors unless files can be made in the first parent of the folder that exists.
+/// Error unless files can be made in the folder's nearest existing parent.
 Result<void> check_parent(const FolderPlace& place);
 
 }  // namespace vtrain

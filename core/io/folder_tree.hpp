@@ -1,4 +1,4 @@
-/// What is in a folder, as `StagedFolder` moves and removes it.
+/// Contents of folders, which `StagedFolder` moves and removes.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,42 +13,42 @@
 
 namespace vtrain {
 
-/// What the system knows of a file; the function of the name hides the type.
+/// Status of a file. The struct's name is also a function, so it needs an alias.
 using FileStatus = struct stat;
 
-/// The status of what has this name, a symbolic link itself; none if there is nothing.
+/// Status of the file of this name (of a link itself, not of its target); none if there is no file.
 std::optional<FileStatus> status_of(const std::filesystem::path& path);
 
-/// The names in a folder. Error: one that cannot be read.
+/// The names in a folder. Error: an unreadable folder.
 Result<std::vector<std::filesystem::path>> names_in(const std::filesystem::path& folder);
 
 /// `a regular file`, `a named pipe`, ...
 std::string_view kind_of(mode_t mode);
 
-/// True for what is mounted where it is, in a folder that is on the file system `parent_device`.
+/// True if the path is a mount point. `parent_device` is the file system of its folder.
 bool is_mount_point(const std::filesystem::path& path, const FileStatus& status, dev_t parent_device);
 
-/// Whether what is in a folder can be moved or removed; its owner can always allow it.
+/// True if the contents of a folder can be moved or removed. The folder's owner can always allow it.
 bool can_be_emptied(const std::filesystem::path& path, const FileStatus& status);
 
-/// Removes a file or a folder with all that is in it, also where its owner may not write.
+/// Removes a file, or a folder with its contents, even without its owner's write permission.
 Result<void> remove_tree(const std::filesystem::path& path);
 
-/// Something in a folder of results that is no result of the program.
+/// An entry in a folder of results that is no result of the program.
 struct OthersEntry {
   std::filesystem::path name;  ///< relative
   FileStatus status{};
 };
 
-/// Lists what is in a folder and not the program's own, folders before what is in them.
+/// Lists entries of a folder that are not the program's own; folders come before their contents.
 class OthersEntries {
  public:
   /// `own_files` are relative names.
   OthersEntries(std::filesystem::path folder, const std::vector<std::filesystem::path>& own_files);
 
-  /// Error: a folder that cannot be read.
+  /// Lists the entries. Error: an unreadable folder.
   Result<std::vector<OthersEntry>> list();
-  /// Whether a file is the program's own.
+  /// True if a file is the program's own.
   bool is_own(const std::filesystem::path& name) const { return own_.contains(name); }
 
  private:

@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::size_t kMegabyte = 1'000'000;
 
-/// In the order of `InputKind`. Lines bound the memory that rows take, bytes that of the text. The largest
-/// published traces are Helios with 3.4 million jobs and PAI with a table of 663 MB.
+/// Limits in the order of `InputKind`. Lines bound the memory of rows, bytes the memory of the text. The
+/// largest published traces are Helios with 3.4 million jobs and PAI with a table of 663 MB.
 constexpr std::array<InputLimit, 19> kLimits = {{
     {"a trace", 1000 * kMegabyte, 20'000'000},
     {"a throughput table", 64 * kMegabyte, 1'000'000},
@@ -47,10 +47,10 @@ constexpr std::array<InputLimit, 19> kLimits = {{
     {"an instance", 64 * kMegabyte, 4'000'000},
 }};
 
-/// The most that is kept of a content before the rest is measured.
+/// Largest part of a content that is kept before the rest is measured.
 constexpr std::size_t kKeptAtOnce = 256 * kMegabyte;
 
-/// The largest piece that is read at a time.
+/// Largest piece read at a time.
 constexpr std::size_t kPiece = std::size_t{1} << 18;
 
 std::size_t& raised_bytes() {
@@ -75,7 +75,7 @@ Error not_a_file(const std::string& name, mode_t mode) {
   return {.file = name, .message = fmt::format("expected a regular file, found {}{}", kind_of(mode), hint)};
 }
 
-/// The descriptor that a path names: that of standard input, or an inherited one.
+/// The descriptor that a path names: standard input, or an inherited one.
 std::optional<int> named_descriptor(const std::filesystem::path& path) {
   const std::string text = path.string();
   if (text == "-" || text == "/dev/stdin") return STDIN_FILENO;
@@ -88,7 +88,7 @@ std::optional<int> named_descriptor(const std::filesystem::path& path) {
   return std::nullopt;
 }
 
-/// Whether what an inherited descriptor leads to is read as it comes.
+/// True for a pipe, a socket or a terminal, which is read directly from its descriptor.
 bool is_stream(int descriptor, mode_t mode) {
   return S_ISFIFO(mode) || S_ISSOCK(mode) || (S_ISCHR(mode) && ::isatty(descriptor) == 1);
 }
@@ -110,7 +110,7 @@ class InputStream {
               const std::function<void(std::string_view)>& take_packed)
       : file_(file), limit_(limit), take_packed_(take_packed), buffer_(kPiece, '\0') {}
 
-  /// Recognises how the file is packed.
+  /// Recognises the format of a packed file.
   Result<void> open() {
     std::size_t used = 0;
     while (used < kPackerBytes && !ended_) {
@@ -166,7 +166,7 @@ class InputStream {
   const InputLimit& limit_;
   const std::function<void(std::string_view)>& take_packed_;
   std::string buffer_;
-  std::string_view packed_;  ///< what was read and is not unpacked yet
+  std::string_view packed_;  ///< bytes that were read and are not unpacked yet
   std::unique_ptr<Unpacker> unpacker_;
   std::size_t bytes_read_ = 0;
   bool ended_ = false;
@@ -197,10 +197,10 @@ class ContentReader {
   }
 
  private:
-  /// How much is kept before the rest is measured. What can't be read twice must be kept as a whole.
+  /// Size that is kept before the rest is measured. Inputs that can't be read twice must be kept as a whole.
   std::size_t most_kept() const { return file_.size() ? kKeptAtOnce : std::max(kKeptAtOnce, raised_bytes()); }
 
-  /// Measures what is left of a content, then reads it as a whole.
+  /// Measures the rest of a content, then reads it as a whole.
   Result<std::string> read_large(InputStream& stream, std::string content) {
     if (!file_.size()) return fail(too_large_for_pipe());
     std::string piece(kPiece, '\0');

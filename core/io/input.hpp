@@ -1,4 +1,4 @@
-/// Whole files in: opened, unpacked and read in pieces, never beyond the limit of their kind.
+/// Reads whole files: opened, unpacked and read in pieces, up to the limit of their kind.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@
 
 namespace vtrain {
 
-/// Kinds of files that are read. Each has a limit.
+/// Kinds of input files. Each has a limit.
 enum class InputKind : std::uint8_t {
   Trace,          ///< a trace of jobs, or a table that belongs to one
   Throughputs,    ///< a throughput table
   Cluster,        ///< a description of a cluster, or a table of its nodes
   Tenants,        ///< tenants with their quotas
   Outages,        ///< a list of outages
-  Durations,      ///< durations of past jobs, of which `gittins` learns
+  Durations,      ///< durations of past jobs, for `gittins`
   Shape,          ///< a generator of traces
   Model,          ///< a model
-  Configuration,  ///< what `predict` reads
+  Configuration,  ///< a configuration for `predict`
   Profile,        ///< a GPU profile, or a recording
   Devices,        ///< a description of devices
   KernelTable,    ///< a published table of kernels
@@ -37,45 +37,45 @@ enum class InputKind : std::uint8_t {
   Instance,       ///< a situation to decide
 };
 
-/// The most that a file of a kind may hold when it is unpacked.
+/// Largest unpacked size of files of a kind.
 struct InputLimit {
   std::string_view what;  ///< the kind, with its article: `a trace`
   std::size_t bytes = 0;
   std::size_t lines = 0;
 };
 
-/// The limit of a kind, raised where `raise_input_limits` says so.
+/// The limit of a kind, after `raise_input_limits`.
 InputLimit input_limit(InputKind kind);
 
-/// Raises every limit below `bytes` to that, and the lines in proportion. To be called before other threads
+/// Raises every limit below `bytes` to `bytes`, and the lines in proportion. Call it before other threads
 /// start and any file is read.
 void raise_input_limits(std::size_t bytes);
 
-/// The bytes that `raise_input_limits` was given, 0 if it was not called.
+/// Argument of `raise_input_limits`; 0 if it was not called.
 std::size_t raised_input_bytes();
 
-/// Whether a path names standard input (`-`, `/dev/stdin`) or an inherited descriptor (`/dev/fd/N`) whose
+/// True if a path names standard input (`-`, `/dev/stdin`) or an inherited descriptor (`/dev/fd/N`) whose
 /// bytes can be read only once.
 bool is_read_once(const std::filesystem::path& path);
 
-/// A file that is open for reading. Regular files are read, and by `-`, `/dev/stdin` and `/dev/fd/N` also
-/// pipes, sockets and terminals. Anything else is an error at once: nothing is waited for.
+/// A file that is open for reading. Regular files are read; by `-`, `/dev/stdin` and `/dev/fd/N` also pipes,
+/// sockets and terminals. Anything else is an immediate error, without waiting.
 class InputFile {
  public:
-  /// Opens it. The error of what is no file says what it is.
+  /// Opens a file. For anything else, the error names its kind.
   static Result<InputFile> open(const std::filesystem::path& path);
-  /// What is moved from has nothing to close.
+  /// Leaves the other object without a file to close.
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&& other) = delete;
   ~InputFile();
 
   /// The next bytes as they are on disk; 0 at the end.
   Result<std::size_t> read(std::span<char> room);
-  /// The number of bytes, of a regular file.
+  /// Number of bytes of a regular file; none for others.
   std::optional<std::size_t> size() const { return size_; }
-  /// Goes back to where reading began; only for what has a size.
+  /// Goes back to the position at which reading began; only for files with a size.
   Result<void> rewind();
-  /// As given, for errors.
+  /// Name as given, for errors.
   const std::string& name() const { return name_; }
 
  private:
@@ -87,9 +87,9 @@ class InputFile {
   std::optional<std::size_t> size_;
 };
 
-/// What the caller of `read_file` does on the way.
+/// Callbacks during `read_file`.
 struct InputWatch {
-  /// Looks at the beginning of a content within the limit but too large to be kept at once, before the rest
+  /// Checks the beginning of a large content (over a quarter of a gigabyte, within the limit) before the rest
   /// is kept. Its error ends the reading.
   std::function<Result<void>(std::string_view)> check_beginning{};
   /// Takes the bytes of the file as they are on disk, piece by piece, once.
@@ -98,9 +98,9 @@ struct InputWatch {
 
 /// The content of a file, unpacked if it is gzip or zstd (recognised by its first bytes, not by its name).
 ///
-/// Of what is larger than a quarter of a gigabyte the rest is measured before it is kept, so that what is
-/// refused takes no more memory than that. Pipes can't be read twice: they end there unless
-/// `raise_input_limits` allows more.
+/// Beyond a quarter of a gigabyte, the rest is measured before it is kept, so that rejected files take no
+/// more memory than that. Pipes cannot be read twice: that size is their limit, unless `raise_input_limits`
+/// allows more.
 Result<std::string> read_file(const std::filesystem::path& path, InputKind kind,
                               const InputWatch& watch = {});
 

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The first thing that is no good is remembered.
+/// Values of a flat object; remembers the first invalid part.
 class FlatObject : public json::json_sax_t {
  public:
   std::vector<JsonLineValue> take_values() { return std::move(values_); }

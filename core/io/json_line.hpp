@@ -1,4 +1,4 @@
-/// JSON lines: one flat object a line.
+/// JSON lines: one flat object per line.
 #pragma once
 
 #include <string>
@@ -9,23 +9,23 @@
 
 namespace vtrain {
 
-/// A key of the object with the text of its value: a number as written, a string without its quotes, nothing
+/// A key of the object with the text of its value: a number as written, a string without its quotes, empty
 /// for null.
 struct JsonLineValue {
   std::string key{};
   std::string text{};
 };
 
-/// The keys and values of one line, in their order. The error of a line that is no object of numbers, strings
-/// and nulls has the key at which; the caller adds file and line.
+/// The keys and values of one line, in their order. Error: a line that is no object of numbers, strings and
+/// nulls, with the key. The caller adds file and line.
 Result<std::vector<JsonLineValue>> parse_json_line(std::string_view line);
 
-/// The position behind the first key of this name and its colon, at any depth; npos where there is none. A
-/// string with that text, which no colon follows, is none. The text need not be whole or well-formed.
+/// The position after the first key of this name and its colon, at any depth; npos without one. A string
+/// without a following colon is no key. The text may be incomplete or malformed.
 std::size_t find_json_key(std::string_view text, std::string_view key);
 
-/// Whether a text begins with an object, as JSON lines do and no CSV does. A byte-order mark and blanks may
-/// come before.
+/// True if a text begins with an object, as JSON lines do and CSV does not. A byte-order mark and blanks may
+/// precede it.
 bool begins_with_object(std::string_view text);
 
 }  // namespace vtrain

@@ -39,7 +39,7 @@ Error overflow_error(std::string_view read, const std::string& number) {
   return error;
 }
 
-/// Walks over text and tells where the parser is, which its handler cannot ask.
+/// Walks over text and knows the parser's position, which its handler cannot ask for.
 class Cursor {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -61,8 +61,8 @@ class Cursor {
   const char** position_;
 };
 
-/// `text` with null for what `NonFinite` names, outside of strings. Lines stay as they are, and so do columns
-/// but those behind a `NaN`, which is shorter than null.
+/// `text` with null for the words of `NonFinite`, outside of strings. Lines are unchanged. Columns change
+/// only after a `NaN`, which is shorter than null.
 std::string with_null_for_non_finite(std::string_view text) {
   std::string result;
   result.reserve(text.size());
@@ -83,13 +83,14 @@ std::string with_null_for_non_finite(std::string_view text) {
   return result;
 }
 
-/// The path of what stands under a key of the object at `path`, or at an index in brackets of the list there.
+/// The path of the value under a key of the object at `path`, or at an index in brackets of the list there.
 std::string under(std::string_view path, std::string_view key) {
   const bool needs_dot = !path.empty() && !key.empty() && key.front() != '[';
   return fmt::format("{}{}{}", path, needs_dot ? "." : "", printable(key));
 }
 
-/// The part of `value` that `path` begins with, which is then cut off from it; null where there is none.
+/// The part of `value` named by the first step of `path`, which is then cut off from it; null if there is
+/// none.
 const json* take_part(const json& value, std::string_view& path) {
   if (!value.is_structured()) return nullptr;
   for (const auto& item : value.items()) {
@@ -102,8 +103,8 @@ const json* take_part(const json& value, std::string_view& path) {
   return nullptr;
 }
 
-/// Most values of a document: each takes up to 200 bytes, however short its text is. Raised with the limits
-/// of files.
+/// Largest number of values of a document: each takes up to 200 bytes, even if its text is short. Raised with
+/// the limits of files.
 std::size_t most_json_values() {
   constexpr std::size_t kMost = 2'000'000;
   constexpr std::size_t kBytesOfText = 32;  // of a value
@@ -136,10 +137,10 @@ std::string malformed_json(std::string_view complaint) {
   return "malformed JSON: " + printable(text);
 }
 
-/// Makes the document of what the parser hands over.
+/// Makes the document from the parser's events.
 class JsonDocument::Builder : public JsonEvents {
  public:
-  /// `root` and `places` are those of an empty document.
+  /// Takes `root` and `places` of an empty document.
   Builder(json& root, std::vector<Place>& places) : root_(root), places_(places) {}
 
   bool null() override { return add(nullptr); }
@@ -212,8 +213,8 @@ class JsonDocument::Builder : public JsonEvents {
   json& root_;
   std::vector<Place>& places_;
   const std::size_t most_values_ = most_json_values();
-  std::vector<std::uint32_t> containers_;  ///< places of those that are open
-  std::vector<std::uint32_t> elements_;    ///< places of those of open lists
+  std::vector<std::uint32_t> containers_;  ///< places of open objects and lists
+  std::vector<std::uint32_t> elements_;    ///< places of elements of open lists
 };
 
 Result<JsonDocument> JsonDocument::parse(std::string text, std::string file, NonFinite non_finite) {

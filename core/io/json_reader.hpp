@@ -1,4 +1,4 @@
-/// Reading JSON that people write: every complaint names the file, the line and the key.
+/// Reads JSON that people write: every error names file, line and key.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace vtrain {
 
-/// `text` as a JSON string in quotes, printable; bytes that are no UTF-8 become U+FFFD.
+/// `text` as a JSON string in quotes, printable; invalid UTF-8 becomes U+FFFD.
 std::string json_string(std::string_view text);
 
-/// The message of an error in a text that is no JSON: the complaint of the parser without its codes.
+/// The message about a text that is no JSON: the parser's message without its codes.
 std::string malformed_json(std::string_view complaint);
 
-/// What becomes of `NaN`, `Infinity` and `-Infinity`, which JSON (RFC 8259, section 6) does not know but
-/// Python's `json` writes: an error, or null.
+/// Treatment of `NaN`, `Infinity` and `-Infinity`: an error, or null. JSON (RFC 8259, section 6) lacks them,
+/// but Python's `json` writes them.
 enum class NonFinite : std::uint8_t { Refused, Null };
 
 /// A JSON document that knows the line of each value, so that errors can name it.
@@ -32,14 +32,14 @@ class JsonDocument {
   static Result<JsonDocument> parse(std::string text, std::string file,
                                     NonFinite non_finite = NonFinite::Refused);
 
-  /// The outermost value. It stays where it is when the document moves.
+  /// The outermost value. Its address is stable when the document moves.
   const nlohmann::json& root() const { return *root_; }
-  /// As given to `parse`.
+  /// File name as given to `parse`.
   const std::string& file() const { return file_; }
-  /// An error at what is, or is missing, under `key` of `object`, which is a part of this document. The key
-  /// may be a path, `experts.top_k`, or empty for the object itself. The error's field is the path from the
-  /// root, `groups[1].num_nodes`, its line that of the deepest part of the path that the document has. The
-  /// first call sorts the values by address; calls must not run at the same time.
+  /// An error at the value, or the missing value, under `key` of `object`, which is a part of this document.
+  /// The key may be a path, `experts.top_k`, or empty for the object itself. The error's field is the path
+  /// from the root, `groups[1].num_nodes`, its line that of the deepest part of the path that the document
+  /// has. The first call sorts the values by address; calls must not run at the same time.
   Error error_at(const nlohmann::json& object, std::string_view key, std::string message) const;
 
  private:
@@ -60,73 +60,73 @@ class JsonDocument {
   std::string file_;
   std::unique_ptr<nlohmann::json> root_ = std::make_unique<nlohmann::json>();
   std::vector<Place> places_;                      ///< every value, in the order of the text
-  mutable std::vector<std::uint32_t> by_address_;  ///< positions in `places_`, once one was looked for
+  mutable std::vector<std::uint32_t> by_address_;  ///< positions in `places_`; filled by the first search
 };
 
 /// Receives the parts of a JSON text in their order, so that a large file needs no document. Derived classes
-/// say what each part means. The parse ends when they return false: quietly, or with the error of `stop` or
+/// interpret each part. The parse ends when they return false: quietly, or with the error of `stop` or
 /// `check_depth`.
 class JsonEvents : public nlohmann::json::json_sax_t {
  public:
-  /// Hands over every part of `text`. Malformed JSON is the same error as of `JsonDocument::parse`. `file` is
-  /// used in errors.
+  /// Passes every part of `text` to the derived class. Malformed JSON is an error as in
+  /// `JsonDocument::parse`. `file` is used in errors.
   Result<void> parse(std::string_view text, std::string file);
 
   bool parse_error(std::size_t byte, const std::string& token, const nlohmann::json::exception& error) final;
 
  protected:
-  /// How many characters have been read: the last of them is the bracket or the closing quote of the part
-  /// that is handed over; after a number one more has been read.
+  /// Number of characters read so far. The last one is the bracket or the closing quote of the current part;
+  /// after a number, one more has been read.
   std::size_t num_read() const { return static_cast<std::size_t>(position_ - text_.data()); }
-  /// The line of the part that is handed over, of a bracket or a scalar. Each call counts on from the last.
+  /// Line of the current part, a bracket or a scalar. Each call continues the count of the last.
   std::int64_t current_line();
   /// Ends the parse with an error of the file. Returns false.
   bool stop(Error error);
-  /// Ends the parse with an error if `depth` brackets are open and another opens, and 64 are the most.
-  /// Returns whether it goes on.
+  /// Checks the nesting when a bracket opens and `depth` are open already. More than 64 end the parse with an
+  /// error. Returns true to continue.
   bool check_depth(std::size_t depth);
 
  private:
   std::string_view text_;
   std::string file_;
-  const char* position_ = nullptr;  ///< in `text_`, after the last character that was read
-  std::size_t counted_to_ = 0;      ///< how much of `text_` has `lines_passed_`
+  const char* position_ = nullptr;  ///< position in `text_`, after the last character that was read
+  std::size_t counted_to_ = 0;      ///< length of the part of `text_` that has `lines_passed_` lines
   std::int64_t lines_passed_ = 0;
   std::optional<Error> error_;
 };
 
-/// Typed access to the keys of one JSON object. The first failed access is remembered and every later one
-/// does nothing, so that a reader can be a plain list of fields with one check at the end.
+/// Typed access to the keys of one JSON object. The first failed access is remembered; later ones do nothing.
+/// A reader can thus be a plain list of fields with one check at the end.
 class JsonFields {
  public:
   /// `object` is a part of `document`; anything but an object is an error.
   JsonFields(const JsonDocument& document, const nlohmann::json& object);
 
-  /// Whether the key is there with a value other than null.
+  /// True if the key is present with a value other than null.
   bool has(std::string_view key) const;
-  /// A whole number in [low, high] under a key that must be there.
+  /// A whole number in [low, high] under a required key.
   std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high);
-  /// The same with a value for an absent key.
+  /// A whole number in [low, high], or `absent` without the key.
   std::int64_t integer_or(std::string_view key, std::int64_t low, std::int64_t high, std::int64_t absent);
-  /// A finite number in [low, high] under a key that must be there.
+  /// A finite number in [low, high] under a required key.
   double number(std::string_view key, double low, double high);
-  /// The same with a value for an absent key.
+  /// A finite number in [low, high], or `absent` without the key.
   double number_or(std::string_view key, double low, double high, double absent);
-  /// True or false, or the value for an absent key.
+  /// True or false, or `absent` without the key.
   bool boolean_or(std::string_view key, bool absent);
-  /// A text under a key that must be there.
+  /// A text under a required key.
   std::string string(std::string_view key);
-  /// The same with a value for an absent key.
+  /// A text, or `absent` without the key.
   std::string string_or(std::string_view key, std::string absent);
 
-  /// The place in `names` of a string, which must be one of them, or `absent`.
+  /// Position in `names` of a string, which must be one of them; `absent` without the key.
   std::size_t choice_or(std::string_view key, std::span<const std::string_view> names, std::size_t absent);
 
-  /// Complains about a key that is not in `known`, naming the nearest one that is.
+  /// Error for a key that is not in `known`; names the nearest known one.
   void allow_only(std::span<const std::string_view> known);
-  /// Remembers an error of the caller's at `key`, unless there is one already.
+  /// Remembers the caller's error at `key`, unless there is one already.
   void complain(std::string_view key, std::string message) { complain(object_, key, std::move(message)); }
-  /// The same at a key of another object of the document.
+  /// Remembers the caller's error at a key of another object of the document.
   void complain(const nlohmann::json& object, std::string_view key, std::string message);
   /// The first error, if any.
   const std::optional<Error>& error() const { return error_; }

@@ -19,14 +19,14 @@ class LineReader {
   /// `text` must outlive the reader; `file` is used in errors.
   LineReader(std::string_view text, std::string file);
 
-  /// Moves to the next line that is not blank: true, or false at the end. After the error of a line that is
-  /// too long the next call goes on behind it.
+  /// Moves to the next line that is not blank: true, or false at the end. After the error of an overlong
+  /// line, the next call continues after that line.
   Result<bool> next();
-  /// The line at hand without its end.
+  /// The current line without its end.
   std::string_view line() const { return line_; }
-  /// Its 1-based number in the file.
+  /// The current line's 1-based number in the file.
   std::int64_t number() const { return number_; }
-  /// As given, for errors.
+  /// File name as given, for errors.
   const std::string& file() const { return file_; }
 
  private:

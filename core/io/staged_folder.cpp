@@ -23,16 +23,17 @@ namespace fs = std::filesystem;
 
 // What a staging folder holds.
 constexpr std::string_view kLock = "lock";
-constexpr std::string_view kBuilding = "building";  ///< the new folder until all is written
-/// The new folder when all is written, followed by its inode; after the exchange the old folder has the name.
+constexpr std::string_view kBuilding = "building";  ///< name of the new folder until all is written
+/// Name of the new folder when all is written, followed by its inode. After the exchange the old folder has
+/// it.
 constexpr std::string_view kNewPrefix = "new-";
-constexpr std::string_view kOld = "old";  ///< the old folder where two renames stand in for an exchange
-constexpr std::string_view kTrashPrefix = "trash-";  ///< an old folder without the files that stay
+constexpr std::string_view kOld = "old";  ///< name of the old folder if two renames replace an exchange
+constexpr std::string_view kTrashPrefix = "trash-";  ///< prefix of an old folder without the files that stay
 
 constexpr mode_t kModeBits = 07777;
 constexpr mode_t kAllOfOwner = 0700;
 
-/// Whether a process holds the lock of a staging folder.
+/// True if a process holds the lock of a staging folder.
 bool is_locked(const fs::path& staging) {
   const int descriptor = ::open((staging / kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor < 0) return false;
@@ -50,7 +51,7 @@ class StagedFolder::Staging {
       : place_(std::move(place)), own_files_(std::move(own_files)) {}
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
-  /// Gives the lock back.
+  /// Releases the lock.
   ~Staging() {
     if (lock_ >= 0) ::close(lock_);
   }
@@ -58,23 +59,23 @@ class StagedFolder::Staging {
   const FolderPlace& place() const { return place_; }
   const OwnFiles& own_files() const { return own_files_; }
 
-  /// Makes the parents of the folder that do not exist.
+  /// Makes the missing parents of the folder.
   Result<void> make_parents();
-  /// Removes those parents again, as far as they are empty.
+  /// Removes these parents again, if they are empty.
   void remove_parents();
   /// Makes the staging folder and takes its lock. False if another process has it; then `busy`, if given, is
-  /// a descriptor of the file that it holds locked.
+  /// a descriptor of the locked file.
   Result<bool> lock(int* busy = nullptr);
-  /// Brings what a process left that ended early to its end: the new folder goes, or, if it is in its place
-  /// already, the rest of the old one.
+  /// Cleans up after a process that ended early. Removes the new folder or, if that is in its place already,
+  /// the rest of the old one.
   Result<void> clear();
   /// Removes the staging folder, if it is empty, with its lock.
   void release();
   /// Makes the new folder.
   Result<void> begin();
-  /// As `StagedFolder::open`.
+  /// Opens a file as `StagedFolder::open`.
   Result<OutputFile> open(const fs::path& name);
-  /// Sees that all that was written is on disk, if there is an older folder that it makes go.
+  /// Flushes all files to disk, if an older folder is to be replaced.
   Result<void> synchronise() const;
   /// Puts the new folder into its place and removes the old one.
   Result<void> put_in_place();
@@ -93,8 +94,8 @@ class StagedFolder::Staging {
   FolderPlace place_;
   OwnFiles own_files_;
   int lock_ = -1;
-  std::vector<fs::path> names_;         ///< of files in the new folder
-  std::vector<fs::path> made_parents_;  ///< by `make_parents`, the outermost first
+  std::vector<fs::path> names_;         ///< names of files in the new folder
+  std::vector<fs::path> made_parents_;  ///< parents made by `make_parents`, the outermost first
 };
 
 Result<void> StagedFolder::Staging::make_parents() {
@@ -252,8 +253,7 @@ Result<void> StagedFolder::Staging::replace_folder(const fs::path& made) const {
   }
 }
 
-/// Gives the files of others a name in the new folder, too, and its own files the permissions of those
-/// before.
+/// Gives foreign files a name in the new folder, too, and own files the permissions of the earlier ones.
 Result<void> StagedFolder::Staging::carry_over(const fs::path& made) const {
   for (const fs::path& name : names_) {
     const auto before = status_of(place_.folder / name);
@@ -304,7 +304,7 @@ Result<void> StagedFolder::Staging::check_movable(const OthersEntry& entry) cons
   return {};
 }
 
-/// Puts the new folder into the place of the old one. False if that has gone.
+/// Puts the new folder into the place of the old one. False if the old one no longer exists.
 Result<bool> StagedFolder::Staging::exchange(const fs::path& made) const {
   const fs::path& folder = place_.folder;
   if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0) return true;
@@ -321,7 +321,7 @@ Result<bool> StagedFolder::Staging::exchange(const fs::path& made) const {
   return fail(io_error(place_.named, "replace the folder", errno));
 }
 
-/// Removes an old folder whose place is taken, all but the files of others, which go there.
+/// Removes a replaced folder, except foreign files, which move to the new one.
 Result<void> StagedFolder::Staging::retire(const fs::path& old) const {
   if (!status_of(place_.folder)) {
     if (::rename(old.c_str(), place_.folder.c_str()) == 0) return {};
@@ -340,7 +340,7 @@ Result<void> StagedFolder::Staging::retire(const fs::path& old) const {
   return {};
 }
 
-/// Moves what others put into an old folder to the new one, unless it has a name there.
+/// Moves foreign files of an old folder to the new one, unless they have a name there.
 Result<void> StagedFolder::Staging::give_back(const fs::path& old, const OthersEntry& entry,
                                               const OthersEntries& results) const {
   const fs::path from = old / entry.name;

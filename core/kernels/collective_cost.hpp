@@ -1,4 +1,4 @@
-/// What a collective costs: measured all-reduce tables and the formulas of the public vTrain release.
+/// Time of collectives: measured all-reduce tables and the formulas of the public vTrain release.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ struct AllReduceEntry {
 class AllReduceTable {
  public:
   /// Reads a file `AR_GPU{n}_1M_1024M_LUT` of the public vTrain release: a header, then rows of increasing
-  /// size whose first column is the size in bytes and whose last two are time (ns) and bus bandwidth (GB/s)
-  /// in place. There must be a row of 1024 MiB.
+  /// size. The first column is the size in bytes; the last two are time (ns) and bus bandwidth (GB/s) in
+  /// place. A row of 1024 MiB is required.
   static Result<AllReduceTable> parse(std::string_view text, const std::string& file);
-  /// The same from rows. They must be ordered by size and hold 1024 MiB; `std::logic_error` otherwise.
+  /// Makes a table of rows. They must be ordered by size and include 1024 MiB; `std::logic_error` otherwise.
   static AllReduceTable from_entries(std::vector<AllReduceEntry> entries);
-  /// The same from a file, gzip or not.
+  /// Reads a table from a file, gzip or not.
   static Result<AllReduceTable> read(const std::filesystem::path& path);
 
   /// The rows, by increasing size.
@@ -60,25 +60,26 @@ std::filesystem::path all_reduce_table_path(const std::filesystem::path& folder,
 /// licence.
 namespace vtrain_release {
 
-/// Sending activations of `activations` bytes to the neighbouring stage: twice the message over a quarter of
-/// the node's bandwidth (Gbit/s), without latency.
+/// Time of sending `activations` bytes to the neighbouring stage: twice the message over a quarter of the
+/// node's bandwidth (Gbit/s), without latency.
 Nanoseconds send_time(Bytes activations, double inter_node_gbits);
 
-/// An all-reduce for which there is no table (1 GPU, or more than 8): 2 (n - 1) / n of the message at
+/// Time of an all-reduce without a table (1 GPU, or more than 8): 2 (n - 1) / n of the message at
 /// `intra_node_gbytes` (GB/s).
 Nanoseconds ring_time(Bytes size, std::int64_t num_gpus, double intra_node_gbytes);
 
-/// An all-reduce between nodes: 2 (n - 1) / n of the message at the bandwidth of a whole node (Gbit/s).
+/// Time of an all-reduce between nodes: 2 (n - 1) / n of the message at the bandwidth of a whole node
+/// (Gbit/s).
 Nanoseconds inter_node_ring_time(Bytes size, std::int64_t num_gpus, double inter_node_gbits);
 
-/// An all-reduce within a table's reach, and whether the table had the size.
+/// Time of an all-reduce with a table, and whether the table has its size.
 struct TableTime {
   Nanoseconds time{0};
   bool in_table = false;
 };
 
-/// The table's time for the size rounded to whole MiB (half to even). A size that the table lacks (0 or more
-/// than 1024 MiB) takes size / bus bandwidth at 1024 MiB, without the factor 2 (n - 1) / n.
+/// The table's time for the size rounded to whole MiB (half to even). For a size that the table lacks (0 or
+/// more than 1024 MiB): size / bus bandwidth at 1024 MiB. The factor 2 (n - 1) / n is missing.
 TableTime table_time(const AllReduceTable& table, Bytes size);
 
 }  // namespace vtrain_release

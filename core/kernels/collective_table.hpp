@@ -14,23 +14,23 @@
 
 namespace vtrain {
 
-/// What a group of GPUs does with a tensor together.
+/// Kind of collective: a joint operation of a group of GPUs on a tensor.
 enum class Collective : std::uint8_t { AllReduce, ReduceScatter, AllGather, AllToAll };
 
-/// All of them, in the order of their values.
+/// All collectives, in the order of their values.
 inline constexpr std::array kCollectives = {Collective::AllReduce, Collective::ReduceScatter,
                                             Collective::AllGather, Collective::AllToAll};
 
-/// The most GPUs of one group in tables and recordings.
+/// Largest number of GPUs of one group in tables and recordings.
 inline constexpr std::int64_t kMostCollectiveGpus = 1 << 20;
 
 /// `all_reduce`, `reduce_scatter`, `all_gather`, `all_to_all`.
 std::string_view name_of(Collective collective);
 
-/// What each of `num_gpus` GPUs sends, as a part of the whole tensor: 2 (n - 1) / n for an all-reduce,
+/// Amount that each of `num_gpus` GPUs sends, as a part of the whole tensor: 2 (n - 1) / n for an all-reduce,
 /// (n - 1) / n for the others (nccl-tests, PERFORMANCE.md).
 double collective_volume(Collective collective, std::int64_t num_gpus);
-/// Messages one after another in a ring: 2 (n - 1) for an all-reduce, n - 1 for the others.
+/// Number of sequential messages in a ring: 2 (n - 1) for an all-reduce, n - 1 for the others.
 double collective_steps(Collective collective, std::int64_t num_gpus);
 
 /// Times of one collective in a group of one size, by the bytes of the whole tensor.
@@ -42,16 +42,16 @@ class MessageTable {
     double nanoseconds = 0;
   };
 
-  /// `std::logic_error` if there is no entry or the sizes do not rise.
+  /// Takes the entries; `std::logic_error` if there is none or the sizes do not rise.
   explicit MessageTable(std::vector<Entry> entries);
 
-  /// Linear between two sizes, the first time below the table (there latency rules), and the last time scaled
-  /// with the size above it (there bandwidth rules).
+  /// Time of a size, linear between two sizes. Below the table it is the first time (latency dominates).
+  /// Above it, the last time is scaled with the size (bandwidth dominates).
   KernelTime at(Bytes size) const;
-  /// The same over links of `factor` times the bandwidth, by which all is divided but the latency: the time
-  /// of no bytes on the line through the first two sizes.
+  /// The table over links of `factor` times the bandwidth. Times without the latency are divided by `factor`.
+  /// The latency is the time of 0 bytes on the line through the first two sizes.
   MessageTable over_links(double factor) const;
-  /// By rising size.
+  /// Entries by rising size.
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
@@ -61,14 +61,14 @@ class MessageTable {
 /// Tables by collective and number of GPUs.
 class CollectiveTables {
  public:
-  /// Adds a table, or replaces the one there is.
+  /// Adds a table, or replaces an existing one.
   void set(Collective collective, std::int64_t num_gpus, MessageTable table);
   /// The tables of a collective by number of GPUs.
   const std::map<std::int64_t, MessageTable>& of(Collective collective) const {
     return tables_[static_cast<std::size_t>(collective)];
   }
-  /// Time in a group of `num_gpus` >= 2. Without a table of its own the group takes that of the largest
-  /// smaller one, for a message that makes each GPU send as much. Nothing if there is no smaller one either.
+  /// Time in a group of `num_gpus` >= 2. A group without a table uses the table of the largest smaller group,
+  /// for a message with equal traffic per GPU. None if there is no smaller one either.
   std::optional<KernelTime> at(Collective collective, std::int64_t num_gpus, Bytes size) const;
   /// All tables over links of `factor` times the bandwidth.
   CollectiveTables over_links(double factor) const;

@@ -1,4 +1,4 @@
-/// Predicted times and what they rest on.
+/// Predicted times and their evidence.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace vtrain {
 
-/// How well founded a number is, from best to worst.
+/// Source of a number, from best to worst.
 enum class Evidence : std::uint8_t {
-  Measured,      ///< the tables have this very shape or size
-  Interpolated,  ///< between measured ones
+  Measured,      ///< the tables have exactly this shape or size
+  Interpolated,  ///< between measured shapes or sizes
   Extrapolated,  ///< outside the measured range
   Modelled,      ///< a formula of rates and latencies
 };
@@ -28,7 +28,7 @@ constexpr Evidence worse(Evidence a, Evidence b) {
   return a < b ? b : a;
 }
 
-/// The time of a kernel or a message, and what it rests on.
+/// The time of a kernel or a message, and its evidence.
 struct KernelTime {
   Nanoseconds time{0};
   Evidence evidence = Evidence::Measured;

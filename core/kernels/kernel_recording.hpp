@@ -1,4 +1,4 @@
-/// What `vtrain profile record` measured on one GPU. The format is described in profiler/SCHEMA.md.
+/// Measurements of `vtrain profile record` on one GPU. Format: profiler/SCHEMA.md.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 
 namespace vtrain {
 
-/// The GPU that a recording is of.
+/// The recorded GPU.
 struct RecordedDevice {
-  std::string name;  ///< as the driver names it: `NVIDIA H200`
+  std::string name;  ///< name in the driver: `NVIDIA H200`
   std::string compute_capability;
   std::int64_t num_multiprocessors = 0;
   double clock_hz = 0;
@@ -31,10 +31,10 @@ struct RecordedDevice {
 struct RecordedKernel {
   std::size_t name = 0;  ///< position in `kernel_names`
   std::int64_t duration_ns = 0;
-  std::optional<std::int64_t> gap_ns{};  ///< to the start of the kernel after it; negative if they overlap
+  std::optional<std::int64_t> gap_ns{};  ///< gap to the start of the next kernel; negative if they overlap
 };
 
-/// How long an operator takes in one state of the L2 cache.
+/// Duration of an operator in one state of the L2 cache.
 struct RecordedTiming {
   std::int64_t repetitions = 0;
   Nanoseconds time{0};  ///< median, from the start of the first to the end of the last kernel
@@ -43,8 +43,8 @@ struct RecordedTiming {
   std::vector<RecordedKernel> kernels{};
 };
 
-/// One measured operator. Names of operators, passes, variants and sizes are the schema's; those that this
-/// version does not know are kept as they are.
+/// One measured operator. Names of operators, passes, variants and sizes are the schema's; unknown ones are
+/// kept unchanged.
 struct RecordedOperator {
   std::string key;
   std::string operation;  ///< `gemm`, `attention`, `layer_norm`, ...
@@ -53,12 +53,12 @@ struct RecordedOperator {
   Precision precision = Precision::Bf16;
   std::map<std::string, std::int64_t, std::less<>> shape{};
   double flops = 0;
-  Bytes traffic{};  ///< every input and output once
+  Bytes traffic{};  ///< bytes of every input and output, counted once
   std::size_t session = 0;
-  RecordedTiming warm{};  ///< what fits of the inputs is in L2
-  RecordedTiming cold{};  ///< L2 overwritten before
+  RecordedTiming warm{};  ///< inputs are in L2, as far as they fit
+  RecordedTiming cold{};  ///< L2 is overwritten before
 
-  /// A size of the shape, or 0 if it has none of that name.
+  /// A size of the shape by name, or 0 without it.
   std::int64_t size(std::string_view name) const;
 };
 
@@ -68,7 +68,7 @@ struct RecordedCollective {
   std::optional<Collective> collective{};
   std::int64_t num_gpus = 2;
   std::int64_t num_nodes = 1;
-  Bytes bytes{};  ///< of the whole tensor
+  Bytes bytes{};  ///< size of the whole tensor
   Nanoseconds time{0};
 };
 
@@ -76,17 +76,17 @@ struct RecordedCollective {
 struct RecordingSession {
   std::string started;
   std::string ended;
-  std::optional<double> sm_clock_hz{};  ///< median
+  std::optional<double> sm_clock_hz{};  ///< median clock, Hz
   std::optional<double> temperature_c{};
   std::optional<double> power_w{};
-  std::optional<double> throttled{};  ///< part of the samples, 0 to 1
+  std::optional<double> throttled{};  ///< throttled part of the samples, 0 to 1
 };
 
 /// A whole recording.
 struct KernelRecording {
   std::string made_by;
   RecordedDevice device;
-  /// Driver and libraries with their versions, as written; those that were absent are left out.
+  /// Driver and libraries with their versions, as written; absent ones are left out.
   std::vector<std::pair<std::string, std::string>> software;
   std::vector<RecordingSession> sessions;
   std::vector<std::string> kernel_names;
@@ -98,12 +98,12 @@ struct KernelRecording {
 /// The recording in a folder, or the path itself if it is no folder.
 std::filesystem::path recording_file(const std::filesystem::path& path);
 
-/// Whether JSON text says that it is a recording (schema `vtrain-kernel-table`), of whatever version.
+/// True if JSON text names the schema of a recording (`vtrain-kernel-table`), of any version.
 bool is_kernel_recording(std::string_view text);
 
-/// Reads a recording, version 1. Keys that are not known are ignored, as later versions may add some. Errors
-/// name the line and the row: another schema or a higher version, a missing key, a time or size out of range,
-/// a key that occurs twice, a position that points at nothing.
+/// Reads a recording, version 1. Unknown keys are ignored, as later versions may add some. Errors name the
+/// line and the row: another schema or a higher version, a missing key, a time or size out of range, a
+/// repeated key, an invalid position.
 Result<KernelRecording> parse_kernel_recording(std::string text, const std::string& file);
 
 }  // namespace vtrain

@@ -13,7 +13,7 @@ namespace {
 struct Position {
   std::size_t low = 0;
   std::size_t high = 0;
-  double part = 0;  ///< of the way from `low` to `high`, in logarithms
+  double part = 0;  ///< fraction of the way from `low` to `high`, in logarithms
   Evidence evidence = Evidence::Measured;
 };
 

@@ -1,5 +1,4 @@
-/// A function of three sizes that is known on a grid: how kernels measured at some shapes answer for all
-/// others.
+/// A function of three sizes, known on a grid: estimates for all shapes from kernels measured at some.
 #pragma once
 
 #include <array>
@@ -12,27 +11,28 @@
 
 namespace vtrain {
 
-/// Values on a grid, linear in the logarithm of each coordinate between its lines and constant outside.
+/// Values on a grid, linear in the logarithm of each coordinate between grid lines, and constant outside.
 /// Immutable, so that threads and profiles may share one.
 class KernelSurface {
  public:
   /// Dimensions of the grid.
   static constexpr std::size_t kNumAxes = 3;
-  /// The lines of one axis: rising, at least 1.
+  /// Grid lines of one axis: rising, 1 or more.
   using Axis = std::vector<std::int64_t>;
-  /// All of them.
+  /// Grid lines of all axes.
   using Axes = std::array<Axis, kNumAxes>;
-  /// One coordinate for each.
+  /// One coordinate for each axis.
   using Point = std::array<double, kNumAxes>;
 
-  /// The value at a point and what it rests on: a node of the grid, several, or its rim.
+  /// The value at a point, and its evidence: a node of the grid (measured), several nodes (interpolated), or
+  /// the rim (extrapolated).
   struct Reading {
     double value = 0;
     Evidence evidence = Evidence::Measured;
   };
 
-  /// `values[a][b][c]` in one row, the last axis fastest. `std::logic_error` if an axis is empty or does not
-  /// rise, or if the number of values is not that of the nodes.
+  /// Takes `values[a][b][c]` in one list, the last axis fastest. `std::logic_error` if an axis is empty or
+  /// does not rise, or if the number of values differs from the number of nodes.
   KernelSurface(Axes axes, std::vector<double> values);
 
   /// The value at sizes above 0. Takes some tens of nanoseconds.
@@ -40,19 +40,19 @@ class KernelSurface {
 
   /// The grid.
   const Axes& axes() const { return axes_; }
-  /// Of its nodes, in the order of the constructor.
+  /// Values of the nodes, in the order of the constructor.
   const std::vector<double>& values() const { return values_; }
   /// The value of a node by the positions of its lines.
   double node(std::size_t a, std::size_t b, std::size_t c) const {
     return values_[(a * axes_[1].size() + b) * axes_[2].size() + c];
   }
 
-  /// Why these would not make a surface, or nothing.
+  /// Reason that these do not make a surface; none if they do.
   static std::optional<std::string> find_fault(const Axes& axes, std::size_t num_values);
 
  private:
   Axes axes_;
-  std::array<std::vector<double>, kNumAxes> logarithms_;  ///< of the lines
+  std::array<std::vector<double>, kNumAxes> logarithms_;  ///< logarithms of the grid lines
   std::vector<double> values_;
 };
 

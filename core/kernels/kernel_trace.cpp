@@ -27,12 +27,12 @@ std::int64_t KernelSequence::inner_gap_ns() const {
 namespace {
 
 /// Bounds that keep every sum of the file from overflow: 146 years since the clock's origin, 18 minutes for
-/// one event, and so many bytes (4.5 million of the shortest kernel lines).
+/// one event, and a size of the file (4.5 million of the shortest kernel lines).
 constexpr std::int64_t kMaxStart = std::int64_t{1} << 62;
 constexpr std::int64_t kMaxDuration = std::int64_t{1} << 40;
 constexpr std::size_t kMaxText = std::size_t{64} << 20;
 
-/// The parts of one line that count.
+/// The parts of one line that are used.
 struct Event {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
@@ -190,7 +190,7 @@ class TraceParser {
   }
 
   LineReader lines_;
-  bool is_empty_ = true;                                       ///< so far
+  bool is_empty_ = true;                                       ///< no line was read yet
   std::map<std::string, std::size_t> operators_{{"NONE", 0}};  ///< name -> position in `sequences_`
   std::vector<KernelSequence> sequences_{1};
   std::size_t current_ = 0;  ///< the operator between whose timestamps we are, 0 outside
@@ -198,7 +198,7 @@ class TraceParser {
   std::int64_t entered_line_ = 0;
   std::int64_t previous_start_ns_ = 0;
   std::unordered_map<std::int64_t, std::size_t> launched_by_;  ///< correlation id -> operator
-  std::optional<std::size_t> previous_sequence_;               ///< where the kernel recorded last went
+  std::optional<std::size_t> previous_sequence_;               ///< sequence of the last recorded kernel
   std::int64_t previous_kernel_end_ns_ = 0;
   std::int64_t last_launch_ = 0;
   std::int64_t last_launch_line_ = 0;

@@ -1,5 +1,5 @@
-/// The kernel traces of the public vTrain release: which GPU kernels an operator launches, and how long each
-/// takes.
+/// Kernel traces of the public vTrain release: the GPU kernels that an operator launches, with their
+/// durations.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace vtrain {
 /// One profiled GPU kernel.
 struct Kernel {
   std::int64_t duration_ns = 0;
-  std::int64_t gap_ns = 0;  ///< from its end to the start of the kernel recorded after it; may be negative
+  std::int64_t gap_ns = 0;  ///< gap from its end to the start of the next recorded kernel; may be negative
 };
 
 /// The kernels of one operator, in the order of the trace.
@@ -24,7 +24,7 @@ struct KernelSequence {
 
   /// Sum of durations.
   std::int64_t duration_ns() const;
-  /// Sum of the gaps between kernels: the gap after the last does not count.
+  /// Sum of the gaps between kernels, without the gap after the last.
   std::int64_t inner_gap_ns() const;
 };
 
@@ -38,12 +38,12 @@ using TracedKernels = std::map<std::string, KernelSequence, std::less<>>;
 ///     start ns, duration ns, RUNTIME or DRIVER, call, ..., correlation id
 ///     start ns, duration ns, KERNEL, "name", ..., correlation id           (also MEMCPY and MEMSET, which do not count)
 ///
-/// A kernel belongs to the operator in which it was launched, whenever it ran. Every comma separates, also
-/// within quotes, as in the release; only the first four fields and the last are used.
+/// A kernel belongs to the operator in which it was launched, regardless of the time at which it ran. Every
+/// comma separates, also within quotes, as in the release. Only the first four fields and the last are used.
 ///
-/// Errors name the line: a row with too few fields or an unclosed quote, an event out of order, a kernel
-/// whose launch is not in the file, a file cut off inside an operator or before the kernel of its last
-/// launch. The order of events makes `duration + gap >= 0` hold for every kernel.
+/// Errors name the line: a row with too few fields or an unclosed quote; an event out of order; a kernel
+/// without its launch; a file cut off inside an operator or before its last launch's kernel. The order of
+/// events ensures `duration + gap >= 0` for every kernel.
 // clang-format on
 Result<TracedKernels> parse_kernel_trace(std::string_view text, const std::string& file);
 

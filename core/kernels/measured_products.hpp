@@ -1,4 +1,4 @@
-/// Matrix products whose very shape was measured on a GPU.
+/// Matrix products of shapes that were measured on a GPU.
 #pragma once
 
 #include <array>
@@ -15,19 +15,19 @@ namespace vtrain {
 
 class JsonDocument;
 
-/// Which of a linear layer's products one is. Forward passes and gradients of inputs are `Plain`; gradients
-/// of weights add to what is in memory.
+/// Kind of a linear layer's product. Forward passes and gradients of inputs are `Plain`; gradients of weights
+/// are added to memory.
 enum class ProductKind : std::uint8_t { Plain, WeightGradient };
 
-/// Measured times by shape. Immutable once it is in a profile, so that copies may share it.
+/// Measured times by shape. Immutable within a profile, so that copies may share it.
 class MeasuredProducts {
  public:
-  /// m, n and k of an m x k and a k x n matrix.
+  /// Sizes m, n and k of the product of an m x k and a k x n matrix.
   using Shape = std::array<std::int64_t, 3>;
 
-  /// Adds a product; of several times of a shape the mean counts.
+  /// Adds a product; several times of one shape are averaged.
   void add(Precision precision, ProductKind kind, const Shape& shape, Nanoseconds time);
-  /// The time of this very shape; nothing if it was not measured.
+  /// Measured time of this shape; none if it was not measured.
   std::optional<Nanoseconds> time(Precision precision, ProductKind kind, const Shape& shape) const;
 
   /// The times of one shape.
@@ -38,11 +38,11 @@ class MeasuredProducts {
   };
   /// Products in the order of their shapes.
   using ByShape = std::map<Shape, Times>;
-  /// All of a precision and kind.
+  /// All products of a precision and kind.
   const ByShape& of(Precision precision, ProductKind kind) const {
     return products_[static_cast<std::size_t>(precision)][static_cast<std::size_t>(kind)];
   }
-  /// Whether nothing was added.
+  /// True if nothing was added.
   bool empty() const;
 
  private:

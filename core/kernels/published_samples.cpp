@@ -50,7 +50,7 @@ class RowFields {
 };
 
 /// Rows of CSV text as samples. `read_row` gets the positions of `columns` (those after the first
-/// `num_required` may be -1, absent) and returns nothing for a row to leave out.
+/// `num_required` may be -1, absent) and returns none for a row to leave out.
 template <class Sample, std::size_t N, class ReadRow>
 Result<std::vector<Sample>> read_rows(std::string_view text, const std::string& file,
                                       const std::array<std::string_view, N>& columns,

@@ -24,7 +24,7 @@ struct GemmSample {
 };
 
 /// AIConfigurator's `gemm_perf` (columns `gemm_dtype`, `m`, `n`, `k`, `latency` in ms). Both kinds of fp8
-/// scaling count as fp8, fp16 as bf16, nvfp4 as fp4; another type is an error.
+/// scaling count as fp8, fp16 as bf16, nvfp4 as fp4. Error: another type.
 Result<std::vector<GemmSample>> parse_gemm_table(std::string_view text, const std::string& file);
 
 /// One measured forward pass of causal attention.
@@ -38,9 +38,9 @@ struct AttentionSample {
 };
 
 /// AIConfigurator's `context_attention_perf` (columns `batch_size`, `isl`, `num_heads`,
-/// `num_key_value_heads`, `head_dim`, `attn_dtype`, `kv_cache_dtype`, `latency` in ms, and where they are
-/// there `window_size` and `step`). Rows that do not occur in training are left out: a sliding window, a
-/// cache that is filled already, and other types than 16 bit.
+/// `num_key_value_heads`, `head_dim`, `attn_dtype`, `kv_cache_dtype`, `latency` in ms, and optionally
+/// `window_size` and `step`). Rows that do not occur in training are left out: a sliding window, a filled
+/// cache, and types other than 16 bit.
 Result<std::vector<AttentionSample>> parse_attention_table(std::string_view text, const std::string& file);
 
 /// One measured collective; `bytes` is the whole tensor.
@@ -52,10 +52,10 @@ struct CollectiveSample {
 };
 
 /// AIConfigurator's `nccl_perf` (columns `op_name`, `nccl_dtype`, `num_gpus`, `message_size` in elements,
-/// `latency` in ms). Only the rows of type half are taken: those of int8 repeat them.
+/// `latency` in ms). Only rows of type half are used; rows of int8 repeat them.
 Result<std::vector<CollectiveSample>> parse_nccl_table(std::string_view text, const std::string& file);
 
-/// An all-reduce table of the public vTrain release, for the number of GPUs that its name says
+/// An all-reduce table of the public vTrain release, for the number of GPUs in its name
 /// (`AR_GPU8_1M_1024M_LUT`).
 Result<std::vector<CollectiveSample>> parse_all_reduce_table(std::string_view text, const std::string& file);
 

@@ -152,7 +152,7 @@ std::array<std::string_view, kConstants.size()> constant_names() {
   return names;
 }
 
-/// Where the constant of this name is, or belongs, in the order of the known names.
+/// Position of the constant of this name, or its place for insertion, in the order of the known names.
 std::vector<ProfileConstant>::iterator place_of(std::vector<ProfileConstant>& constants,
                                                 std::string_view name) {
   const auto rank = [](std::string_view of) {
@@ -174,7 +174,7 @@ void put_constant(GpuProfile& profile, const KnownConstant& known, ProfileConsta
   }
 }
 
-/// The range of a constant as text, with an example of a unit where it has one.
+/// The range of a constant as text, with an example of its unit, if any.
 std::string expected_constant(const KnownConstant& known) {
   std::string_view example;
   if (known.unit == "B/s") example = "such as 50GB/s or 400Gbit/s";

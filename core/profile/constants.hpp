@@ -1,5 +1,5 @@
-/// The constants of a GPU profile by name: unit, range, and the member each one fills. Shared by the reader
-/// of profiles and that of device descriptions.
+/// Constants of a GPU profile by name: unit, range and member. Shared by the readers of profiles and of
+/// device descriptions.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,31 +13,32 @@ namespace vtrain {
 
 class JsonDocument;
 
-/// One constant: its unit, the range that makes sense, and where it goes.
+/// One constant: its unit, its plausible range, and its member in a profile.
 struct KnownConstant {
   std::string_view name;
   std::string_view unit;
   double low;
   double high;
   void (*set)(GpuProfile&, double);
-  bool whole = false;           ///< only whole numbers make sense
-  std::string_view group = {};  ///< of constants that are all there or none; empty for a constant on its own
-  bool optional = false;        ///< a profile may leave it out
+  bool whole = false;  ///< must be a whole number
+  std::string_view group =
+      {};  ///< name of a group whose constants are all present or all absent; empty without one
+  bool optional = false;  ///< a profile may leave it out
 };
 
-/// All of them, in the order in which profiles are written.
+/// All constants, in the order in which profiles are written.
 std::span<const KnownConstant> known_constants();
 
-/// Reads `{"name": {"value": ..., "unit": ..., "source": ...}, ...}` into `profile`, over what it already
-/// has.
+/// Reads `{"name": {"value": ..., "unit": ..., "source": ...}, ...}` into `profile`, replacing existing
+/// constants.
 Result<void> read_constants(const JsonDocument& document, const nlohmann::json& object, GpuProfile& profile);
 
-/// Sets one constant to a value as people write it, with a unit (`50GB/s`, `400Gbit/s`, `5us`, `96GB`) or
-/// without, in the constant's own. The error has the constant's name as its field.
+/// Sets one constant to a value as people write it, with a unit (`50GB/s`, `400Gbit/s`, `5us`, `96GB`) or in
+/// the constant's own unit. The error has the constant's name as its field.
 Result<void> set_constant(GpuProfile& profile, std::string_view name, std::string_view value,
                           std::string source);
 
-/// An error that names the first constant that the profile lacks.
+/// Checks that no constant is missing; the error names the first missing one.
 Result<void> check_constants(const JsonDocument& document, const nlohmann::json& object,
                              const GpuProfile& profile);
 

@@ -33,7 +33,7 @@ bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';
 }
 
-/// The stretches of small letters and digits in a text.
+/// Words of lower-case letters and digits in a text.
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   const auto in_word = [](char letter) { return (letter >= 'a' && letter <= 'z') || is_digit(letter); };
@@ -64,13 +64,14 @@ Error unknown_profile(std::string_view name, std::string_view advice) {
                              meant.empty() ? "" : meant + " ", list_names(embedded_profile_names()), advice)};
 }
 
-/// Bytes of one element of a product's inputs with its part of the scaling factors: in 4 bits a byte for 16.
+/// Bytes of one element of a product's inputs with its part of the scaling factors: in 4 bits, one byte per
+/// 16 elements.
 double input_size(Precision precision) {
   const double scales = precision == Precision::Fp4 ? 1.0 / 16 : 0;
   return product_input_bytes(precision) + scales;
 }
 
-/// The constant of a profile that is still that of the one it was made from; the end if it is another.
+/// The constant of a profile, if unchanged from the profile that it was made from; else the end.
 std::vector<ProfileConstant>::iterator inherited(const GpuProfile& from, GpuProfile& profile,
                                                  std::string_view name) {
   const auto named = [name](const ProfileConstant& constant) { return constant.name == name; };
@@ -81,7 +82,7 @@ std::vector<ProfileConstant>::iterator inherited(const GpuProfile& from, GpuProf
   return is_inherited ? now : profile.constants.end();
 }
 
-/// Takes out what was measured of the profile that another `extends` and does not hold for it.
+/// Removes measurements of the extended profile that do not hold for the extending one.
 void drop_superseded(const GpuProfile& extended, GpuProfile& profile) {
   const auto drop_constant = [&](std::string_view name) {
     const auto now = inherited(extended, profile, name);
@@ -102,8 +103,7 @@ void drop_superseded(const GpuProfile& extended, GpuProfile& profile) {
   }
 }
 
-/// Lets what was measured of the GPU follow the constants that were changed of it: rates under the power
-/// limit the peaks, collectives the links.
+/// Adapts measurements to changed constants: rates under the power limit to peaks, collectives to links.
 Result<void> scale_measured(const GpuProfile& plain, GpuProfile& profile) {
   struct Follower {
     std::string_view peak, sustained;
@@ -133,15 +133,15 @@ Result<void> scale_measured(const GpuProfile& plain, GpuProfile& profile) {
   return {};
 }
 
-/// The NVLink domain in nodes of another size: a node again where it was one, never more than a node where it
-/// was a part of one; what joins nodes goes on doing so.
+/// The NVLink domain in nodes of another size. A domain of a node stays a node; a part of a node is limited
+/// to a node; a domain over several nodes is unchanged.
 std::int64_t nvlink_domain_in(const GpuProfile& profile, std::int64_t gpus_per_node) {
   if (profile.nvlink_domain == profile.gpus_per_node) return gpus_per_node;
   if (profile.nvlink_domain > profile.gpus_per_node) return profile.nvlink_domain;
   return std::min(profile.nvlink_domain, gpus_per_node);
 }
 
-/// A recording as the profile that extends that of its GPU.
+/// A recording as a profile that extends its GPU's profile.
 Result<GpuProfile> load_recording(std::string text, const std::string& file) {
   const auto recording = parse_kernel_recording(std::move(text), file);
   if (!recording) return fail(recording.error());
@@ -159,7 +159,7 @@ Result<GpuProfile> load_recording(std::string text, const std::string& file) {
   return parse_gpu_profile(std::move(*profile), file);
 }
 
-/// A profile without constants that differ.
+/// Loads a profile without changed constants.
 Result<GpuProfile> load_unchanged(const std::string& base) {
   if (is_profile_path(base)) {
     const std::filesystem::path file = recording_file(base);

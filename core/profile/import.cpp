@@ -32,7 +32,7 @@ using nlohmann::json;
 constexpr std::string_view kDevicesSchema = "vtrain-gpu-devices";
 constexpr std::int64_t kDevicesVersion = 1;
 
-/// An entry of a device's `tables`, and where its files are.
+/// An entry of a device's `tables`, and the folder of its files.
 struct TableEntry {
   const JsonDocument& document;
   const json& object;
@@ -51,7 +51,7 @@ Result<JsonFields> open_fields(const TableEntry& entry, std::span<const std::str
   return fields;
 }
 
-/// What an entry says of its files: their names and where they come from.
+/// Files of an entry: names and source.
 struct TableFiles {
   std::vector<std::string> names;
   std::string source;
@@ -128,7 +128,7 @@ Result<void> add_gemm(const TableEntry& entry, const GpuProfile& device, Profile
   return {};
 }
 
-/// Products of a machine relative to those of the profile that it extends.
+/// Adds products of a machine relative to the extended profile's.
 Result<void> add_relative_gemm(const TableEntry& entry, const GpuProfile& base, ProfileText& profile) {
   constexpr std::array<std::string_view, 2> kKeys = {"source", "files"};
   const auto files = read_files(entry, kKeys);
@@ -141,7 +141,7 @@ Result<void> add_relative_gemm(const TableEntry& entry, const GpuProfile& base, 
   return {};
 }
 
-/// Adds a line for a head size that was not measured, at a rate relative to the nearest one that was.
+/// Adds a grid line for an unmeasured head size, at a rate relative to the nearest measured one.
 Result<void> add_head_size(const TableEntry& entry, const std::string& key, const json& rate,
                            KernelSurface& surface) {
   const auto head_size = parse_integer(key, 1, 1 << 16);
@@ -223,7 +223,7 @@ Result<void> add_attention_backward(const TableEntry& entry, ProfileText& profil
   return {};
 }
 
-/// A table of collectives of either kind, told apart by the name.
+/// Adds a table of collectives of either kind; the name tells the kind.
 Result<std::vector<CollectiveSample>> parse_collectives(std::string_view text, const std::string& file) {
   const bool one_size = std::filesystem::path(file).filename().string().starts_with("AR_GPU");
   return one_size ? parse_all_reduce_table(text, file) : parse_nccl_table(text, file);

@@ -1,7 +1,7 @@
 /// GPU profiles from a description of a device and published tables of kernels.
 ///
-/// A device file (schema `vtrain-gpu-devices`, version 1) holds, under `constants`, what all its devices
-/// share, and under `devices`, by name:
+/// A device file (schema `vtrain-gpu-devices`, version 1) holds the shared constants of its devices under
+/// `constants`, and the devices by name under `devices`:
 ///
 ///   {"description": "...",
 ///    "extends": "a100",               a profile that is part of the program; then no tables but
@@ -16,8 +16,8 @@
 ///      "collectives": {"source": "...", "files": [...]},
 ///      "old_collectives": {"source": "...", "files": [...]}}}
 ///
-/// Each file is the table of one software stack; see `surface_fit.hpp` for how they are joined. A rate under
-/// `head_size_rates` stands for a head size that was not measured, relative to the nearest one that was.
+/// Each file is the table of one software stack; `surface_fit.hpp` describes how they are joined. A rate
+/// under `head_size_rates` is for an unmeasured head size, relative to the nearest measured one.
 #pragma once
 
 #include <filesystem>
@@ -37,7 +37,7 @@ struct DeviceFile {
 DeviceFile embedded_device_file();
 
 /// The profile of one device as JSON text, the same bytes for the same input. The files of its tables are
-/// relative to `folder`. `made_by` is the command that repeats it.
+/// relative to `folder`. `made_by` is the command that repeats the import.
 Result<std::string> import_gpu_profile(const DeviceFile& devices, const std::string& device,
                                        const std::filesystem::path& folder, const std::string& made_by);
 

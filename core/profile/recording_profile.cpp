@@ -21,7 +21,7 @@
 namespace vtrain {
 namespace {
 
-/// The format that stands for all of 16 bits: bf16, or fp16 where nothing else was measured.
+/// The format that represents all 16-bit formats: bf16, or fp16 if only that was measured.
 Precision half_precision(const KernelRecording& recording) {
   const bool has_bf16 =
       std::any_of(recording.operators.begin(), recording.operators.end(),
@@ -45,15 +45,15 @@ MeasuredProducts products_of(const KernelRecording& recording) {
   return products;
 }
 
-/// A measured shape, in logarithms, and how much longer it took than a table says: ln(measured / table).
+/// A measured shape, in logarithms, and its residual ln(measured / table).
 struct Residual {
   KernelSurface::Point log_sizes{};
   double value = 0;
 };
 
 /// The mean of the residuals, weighted by the inverse square of their distance in the logarithms of the sizes
-/// (Shepard's interpolation): a measured shape gives its own, one far from all of them the mean of all.
-/// `left_out` is not counted.
+/// (Shepard's interpolation): a measured shape gives its own residual, a distant shape gives the mean of all.
+/// `left_out` is ignored.
 double residual_at(std::span<const Residual> residuals, const KernelSurface::Point& log_sizes,
                    const Residual* left_out = nullptr) {
   constexpr double kSame = 1e-9;
@@ -107,7 +107,7 @@ SurfaceFit move_table(const GpuProfile& base, Precision precision,
           .left_out_error_percent = kPercent * left_out / static_cast<double>(residuals.size())};
 }
 
-/// Fused attention of one pass as the fits of published tables take it: heads x micro-batch count as heads.
+/// Fused attention of one pass in the form of published samples: heads x micro-batch count as heads.
 std::vector<AttentionSample> attention_of(const KernelRecording& recording, std::string_view pass) {
   const Precision half = half_precision(recording);
   std::vector<AttentionSample> samples;
@@ -124,7 +124,7 @@ std::vector<AttentionSample> attention_of(const KernelRecording& recording, std:
   return samples;
 }
 
-/// Passes of attention as operators with an efficiency of any one scale.
+/// Passes of attention as operators with efficiencies on a common scale.
 void add_operators(std::string_view name, double flops_of_forward,
                    const std::vector<AttentionSample>& samples, std::vector<OperatorSample>& operators) {
   for (const AttentionSample& sample : samples) {
@@ -169,14 +169,14 @@ void add_collectives(const KernelRecording& recording, const std::string& source
     profile.add_collectives(kCollectivesKey, fit_collectives(std::span(&samples, 1)), source);
 }
 
-/// A constant that is the part of the memory's bandwidth that some operators reach.
+/// A constant for the part of the memory's bandwidth that some operators reach.
 struct Efficiency {
   std::string_view constant;
   std::vector<std::string_view> operations;
 };
 
-/// The median part of `bandwidth` that operators reach whose traffic L2 can hold a quarter of at most; of the
-/// largest one if none is so large. Nothing if none was measured.
+/// Median part of `bandwidth` reached by operators whose traffic is at least four times the L2. Without any,
+/// the largest operator's part. None if nothing was measured.
 std::optional<double> reached(const KernelRecording& recording, const Efficiency& efficiency,
                               const GpuProfile& base) {
   constexpr double kBeyondL2 = 4;
@@ -221,7 +221,7 @@ std::vector<ProfileConstant> efficiencies_of(const KernelRecording& recording, c
   return constants;
 }
 
-/// What the recording is called in the profile's sources.
+/// Name of the recording in the profile's sources.
 std::string source_of(const KernelRecording& recording) {
   std::string source = "measured by vtrain profile record";
   if (!recording.sessions.empty())

@@ -14,7 +14,7 @@
 namespace vtrain {
 namespace {
 
-/// That every stack's time counts.
+/// Limit that lets every stack's time count.
 constexpr double kAllCount = std::numeric_limits<double>::infinity();
 
 using Sizes = std::array<std::int64_t, KernelSurface::kNumAxes>;
@@ -106,8 +106,8 @@ Result<KernelSurface> surface_through(const Points& points) {
   return KernelSurface(std::move(axes), std::move(values));
 }
 
-/// The mean of several surfaces on the union of their grids, which it is exactly. What is more than
-/// `most_above` above the lowest of a node does not count there.
+/// Mean of several surfaces at the nodes of the union of their grids. Values more than `most_above` above the
+/// lowest of a node are ignored there.
 KernelSurface mean_of(const std::vector<KernelSurface>& surfaces, double most_above) {
   std::vector<Sizes> all;
   for (const KernelSurface& surface : surfaces) {
@@ -139,7 +139,8 @@ KernelSurface without_line(const KernelSurface& surface, std::size_t axis, std::
   return KernelSurface(std::move(axes), std::move(values));
 }
 
-/// Predicts the measured nodes of every inner line from the lines beside it, as far as `counts` says.
+/// Mean error of predicting the measured nodes of every inner line from the neighbouring lines. `counts`
+/// selects nodes.
 template <class Counts>
 double left_out_error(const KernelSurface& surface, const std::set<Sizes>& measured, Counts counts) {
   MeanError error;
@@ -189,7 +190,7 @@ bool is_power_of_two(std::int64_t number) {
   return std::has_single_bit(static_cast<std::uint64_t>(number));
 }
 
-/// A power of 2, or one of the seven sizes that divide the way to the next one into eighths.
+/// True for a power of 2, or one of the seven sizes that divide the way to the next one into eighths.
 bool is_round_size(std::int64_t bytes) {
   const auto number = static_cast<std::uint64_t>(bytes);
   return number >> std::countr_zero(number) < 16;

@@ -1,5 +1,5 @@
-/// Makes the tables of a GPU profile from measured kernels, and says how far off they are. Measurements come
-/// as `stacks`: the samples of each software stack that they were made with.
+/// Makes the tables of a GPU profile from measured kernels, with their errors. Measurements are grouped into
+/// `stacks`: the samples of each software stack.
 #pragma once
 
 #include <span>
@@ -18,49 +18,47 @@ struct SurfaceFit {
   double left_out_error_percent = 0;
 };
 
-/// ln(time / roofline) of the GEMMs of one precision. Each stack's points (m a multiple of 64, n and k at
-/// least 256; of several times of a shape the shortest) span a grid, whose few holes take the value of the
-/// point before on k, then n, then m; the result is the mean of the stacks on the union of their grids. Of
-/// 16-bit products, which all stacks take from one library, a time of more than 1.5 times the shortest one of
-/// a shape does not count. The left-out error counts shapes as they occur in training: m at least 2048, n and
-/// k 1024 to 16384. An error if the shapes are scattered rather than on a grid. `device` gives peak and
-/// bandwidth.
+/// Fits ln(time / roofline) of the GEMMs of one precision. Each stack's points span a grid: m a multiple of
+/// 64, n and k at least 256, the shortest of several times of a shape. Its few holes take the value of the
+/// previous point on k, then n, then m. The result is the mean of the stacks on the union of their grids. All
+/// stacks take 16-bit products from one library, so times above 1.5 times the shortest of a shape are
+/// ignored. The left-out error covers shapes of training: m at least 2048, n and k 1024 to 16384. Error:
+/// shapes that are scattered, not on a grid. `device` gives peak and bandwidth.
 Result<SurfaceFit> fit_gemm(const GpuProfile& device, Precision precision,
                             std::span<const std::vector<GemmSample>> stacks);
 
-/// How fast the matrix products of a machine are relative to those of a profile.
+/// Speed of a machine's matrix products relative to a profile's.
 struct RelativeRate {
   double median = 1;
-  double low = 1;   ///< a tenth of the products is below
-  double high = 1;  ///< a tenth is above
+  double low = 1;   ///< 10th percentile
+  double high = 1;  ///< 90th percentile
   std::int64_t num_points = 0;
 };
 
-/// Time that `base` gives the bf16 products of a forward pass or of an input's gradient (`matmul` without
-/// accumulation) over the time measured, of all shapes. An error without such products, or if `base` has no
-/// table of bf16 products.
+/// Time of bf16 products in `base` over the measured time, for all shapes of forward passes and input
+/// gradients (`matmul` without accumulation). Errors: no such products; no table of bf16 products in `base`.
 Result<RelativeRate> fit_relative_rate(const GpuProfile& base, std::span<const OperatorSample> operators);
 
-/// ln(FLOP/s) of the forward pass by head size, sequence, and heads x batch, like `fit_gemm`. Counted are
-/// sequences from 256, head sizes to 256, at least 4 query heads to a key head (with as many key heads as
-/// query heads the tables time the writing of a cache too), and heads x batch that are powers of 2; a point
+/// Fits ln(FLOP/s) of the forward pass by head size, sequence, and heads x batch, like `fit_gemm`. It uses
+/// sequences from 256, head sizes up to 256, and at least 4 query heads per key head; heads x batch are
+/// powers of 2. With equally many key and query heads, the tables also time the writing of a cache. A point
 /// is the mean rate of all its combinations of heads and batch.
 Result<SurfaceFit> fit_attention(std::span<const std::vector<AttentionSample>> stacks);
 
-/// Rate of the backward pass relative to the forward pass by heads x sequence, for one head size of queries
-/// and values; the geometric mean of the shapes with as much work. An error without a pair of passes.
+/// Fits the rate of the backward pass relative to the forward pass by heads x sequence, for one head size of
+/// queries and values. Shapes with equal work are averaged geometrically. Error: no pair of passes.
 Result<AttentionBackward> fit_attention_backward(std::span<const OperatorSample> operators);
 
-/// Tables of collectives by message size, and how well they say what was measured.
+/// Tables of collectives by message size, with their errors.
 struct CollectiveFit {
   CollectiveTables tables;
-  std::array<std::int64_t, kCollectives.size()> num_points{};          ///< by `Collective`
-  std::array<double, kCollectives.size()> compaction_error_percent{};  ///< of interpolation between the sizes
+  std::array<std::int64_t, kCollectives.size()> num_points{};  ///< measured times by `Collective`
+  std::array<double, kCollectives.size()>
+      compaction_error_percent{};  ///< error of interpolation between the sizes
 };
 
-/// The tables by message sizes that are powers of 2 or eighths of the way from one to the next, as far as
-/// these were measured. Of the tables of a collective and number of GPUs the first counts; times of one size
-/// are averaged.
+/// Makes tables of the measured message sizes that are powers of 2, or eighths of the way to the next power.
+/// Among tables of one collective and number of GPUs the first is used; times of one size are averaged.
 CollectiveFit fit_collectives(std::span<const std::vector<CollectiveSample>> stacks);
 
 /// Mean difference of two surfaces of logarithms at the nodes of `full`, in per cent.

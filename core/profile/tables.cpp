@@ -51,7 +51,7 @@ Result<std::vector<double>> read_numbers(const TableObject& table, std::string_v
   return numbers;
 }
 
-/// The same for whole numbers that rise.
+/// Rising whole numbers of an array, each in [low, high].
 Result<std::vector<std::int64_t>> read_sizes(const TableObject& table, std::string_view key) {
   const auto numbers = read_numbers(table, key, 1, kMaxEntry);
   if (!numbers) return fail(numbers.error());
@@ -113,7 +113,7 @@ Result<std::shared_ptr<const KernelSurface>> read_surface(const TableObject& tab
   return std::make_shared<const KernelSurface>(std::move(axes), std::move(*values));
 }
 
-/// Makes what the profile already knows of a precision faster or slower by a factor.
+/// Scales the existing data of a precision by a factor.
 Result<void> scale_gemm(const TableObject& table, Precision precision, GpuProfile& profile) {
   JsonFields fields(table.document, table.object);
   const double factor = fields.number("relative_rate", 0.01, 100);

@@ -1,4 +1,4 @@
-/// The measured tables of a GPU profile as they stand in its JSON.
+/// The measured tables of a GPU profile in its JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +11,7 @@ namespace vtrain {
 
 class JsonDocument;
 
-/// The keys of the tables in a profile; `read_tables` fills what each one names.
+/// Keys of the tables in a profile, as `read_tables` reads them.
 inline constexpr std::string_view kGemmKey = "gemm";
 inline constexpr std::string_view kAttentionKey = "attention";
 inline constexpr std::string_view kAttentionBackwardKey = "attention_backward";
@@ -19,7 +19,7 @@ inline constexpr std::string_view kCollectivesKey = "collectives";
 inline constexpr std::string_view kOldCollectivesKey = "old_collectives";
 inline constexpr std::string_view kProductsKey = "products";
 
-/// Reads those that `profile_object` has, each in place of the one that `profile` has already.
+/// Reads the tables of `profile_object`; each replaces the one that `profile` already has.
 Result<void> read_tables(const JsonDocument& document, const nlohmann::json& profile_object,
                          GpuProfile& profile);
 

@@ -16,7 +16,7 @@
 namespace vtrain {
 namespace {
 
-/// `[1, 2, ...]` in lines of at most this many characters.
+/// Text of an array, `[1, 2, ...]`, in lines of limited length.
 template <class Numbers, class Format>
 std::string array_of(const Numbers& numbers, Format format) {
   constexpr std::size_t kWidth = 118;
@@ -35,7 +35,7 @@ std::string array_of(const Numbers& numbers, Format format) {
   return text + "]";
 }
 
-/// The fewest digits that read back as the same number: `2.039e12` rather than `2039000000000`.
+/// Shortest text that reads back as the same number: `2.039e12`, not `2039000000000`.
 std::string plain(double number) {
   constexpr double kLong = 1e6;
   std::array<char, 32> digits{};

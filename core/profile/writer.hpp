@@ -1,4 +1,4 @@
-/// The JSON text of a GPU profile, laid out for people and for small files: one constant a line, numbers
+/// The JSON text of a GPU profile, laid out for people and for small files: one constant per line, numbers
 /// without needless digits.
 #pragma once
 
@@ -11,29 +11,30 @@
 
 namespace vtrain {
 
-/// Puts a profile together piece by piece. Pieces of one kind (GEMMs, attention) must follow each other.
+/// Builds a profile piece by piece. Pieces of one kind (GEMMs, attention) must follow each other.
 class ProfileText {
  public:
   /// `base` is the profile that this one extends, or empty.
   ProfileText(std::string_view name, std::string_view description, std::string_view made_by,
               std::string_view base);
 
-  /// With their units and sources.
+  /// Adds constants with their units and sources.
   void add_constants(std::span<const ProfileConstant> constants);
-  /// Values are rounded to 0.001, which changes a time by 0.05 % at most.
+  /// Adds products. Values are rounded to 0.001, which changes a time by 0.05 % at most.
   void add_gemm(Precision precision, const SurfaceFit& fit, std::string_view source);
-  /// Products at a rate relative to that of the profile that this one extends.
+  /// Adds products at a rate relative to the extended profile's.
   void add_relative_gemm(Precision precision, const RelativeRate& rate, std::string_view source);
-  /// Rates are rounded to 4 digits.
+  /// Adds attention. Rates are rounded to 4 digits.
   void add_attention(AttentionKernel kernel, const SurfaceFit& fit, std::string_view source);
-  /// A generation at a rate relative to another one, of the same profile if `from_profile` is empty.
+  /// Adds a generation at a rate relative to another one, from `from_profile` or, if that is empty, from this
+  /// profile.
   void add_assumed_attention(AttentionKernel kernel, std::string_view from, std::string_view from_profile,
                              double relative_rate, std::string_view source);
-  /// The rate of the backward pass relative to the forward pass.
+  /// Adds the rate of the backward pass relative to the forward pass.
   void add_attention_backward(const AttentionBackward& backward, std::string_view source);
-  /// Under `kCollectivesKey` or `kOldCollectivesKey`.
+  /// Adds collectives under `kCollectivesKey` or `kOldCollectivesKey`.
   void add_collectives(std::string_view key, const CollectiveFit& fit, std::string_view source);
-  /// Products whose very shape was measured, in whole nanoseconds.
+  /// Adds products of measured shapes, in whole nanoseconds.
   void add_products(const MeasuredProducts& products, std::string_view source);
 
   /// The whole text, ended by a newline.

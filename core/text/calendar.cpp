@@ -16,12 +16,12 @@ using std::chrono::nanoseconds;
 using std::chrono::seconds;
 using std::chrono::year_month_day;
 
-/// Reads a text from left to right. A read that does not fit moves nothing and is false.
+/// Reads a text from left to right. A failed read returns false and does not advance.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
 
-  /// A number of 1 to `most_digits` digits in [low, high].
+  /// Reads a number of 1 to `most_digits` digits in [low, high].
   bool number(int& to, std::size_t most_digits, int low, int high) {
     int value = 0;
     const char* const first = rest_.data();
@@ -33,14 +33,14 @@ class Scanner {
     return true;
   }
 
-  /// One of these characters.
+  /// Reads one of these characters.
   bool one_of(std::string_view characters) {
     if (rest_.empty() || characters.find(rest_.front()) == std::string_view::npos) return false;
     rest_.remove_prefix(1);
     return true;
   }
 
-  /// The digits of a fraction of a second behind its point, at least one.
+  /// Reads the digits of a fraction of a second after its point, at least one.
   bool fraction(nanoseconds& to) {
     const std::size_t digits = std::min(rest_.find_first_not_of("0123456789"), rest_.size());
     if (digits == 0) return false;
@@ -72,7 +72,7 @@ bool scan_date(Scanner& in, year_month_day& to) {
   return to.ok();
 }
 
-/// `:09`, `:09.5` or nothing.
+/// Reads seconds: `:09`, `:09.5` or nothing.
 bool scan_seconds(Scanner& in, nanoseconds& to) {
   if (!in.one_of(":")) return true;
   int second = 0;
@@ -81,7 +81,7 @@ bool scan_seconds(Scanner& in, nanoseconds& to) {
   return !in.one_of(".") || in.fraction(to);
 }
 
-/// `Z`, `+08:00`, `-0700`, `+08` or nothing.
+/// Reads an offset: `Z`, `+08:00`, `-0700`, `+08` or nothing.
 bool scan_offset(Scanner& in, std::optional<seconds>& offset) {
   if (in.at_end()) return true;
   if (in.one_of("Z")) {

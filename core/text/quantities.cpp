@@ -20,7 +20,7 @@ struct Unit {
 
 constexpr std::array<Unit, 5> kUnits = {{{'w', 604800}, {'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}}};
 
-/// None where `text` is no number in the range with one of the units.
+/// Reads a time span; none if `text` is no number in the range with one of the units.
 std::optional<SimDuration> read_time_span(std::string_view text) {
   std::string_view number = trim(text);
   std::int64_t seconds_per_unit = 1;
@@ -43,18 +43,18 @@ std::optional<SimDuration> read_time_span(std::string_view text) {
   return SimDuration(std::llround(*rounded * static_cast<double>(seconds_per_unit) * 1e9));
 }
 
-/// A unit in which people write a quantity, by the one it is wanted in.
+/// A written unit of a quantity, by the wanted unit.
 struct WrittenUnit {
   std::string_view unit;
   std::string_view written;
-  double factor;  ///< from what is written
+  double factor;  ///< factor from the written to the wanted unit
 };
 constexpr std::array kWrittenUnits = {
     WrittenUnit{"B/s", "B/s", 1},       WrittenUnit{"B/s", "bit/s", 1.0 / 8}, WrittenUnit{"B", "B", 1},
     WrittenUnit{"FLOP/s", "FLOP/s", 1}, WrittenUnit{"ns", "s", 1e9},          WrittenUnit{"1/s", "/s", 1},
 };
 
-/// The factor from the written unit, which may begin with a prefix, to `unit`; nothing for another unit.
+/// The factor from the written unit, which may begin with a prefix, to `unit`; none for another unit.
 std::optional<double> written_factor(std::string_view written, std::string_view unit) {
   constexpr std::string_view kPrefixes = "numkMGTP";
   constexpr std::array kFactors = {1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9, 1e12, 1e15};

@@ -31,7 +31,7 @@ std::vector<std::string_view> split_list(std::string_view text) {
   return parts;
 }
 
-/// An entry of a list of resources without what says that it is one.
+/// An entry of a list of resources, without its prefix.
 std::string_view gres_name(std::string_view item) {
   for (const std::string_view prefix : {"gres:", "gres/"}) {
     if (item.starts_with(prefix)) item.remove_prefix(prefix.size());
@@ -39,7 +39,8 @@ std::string_view gres_name(std::string_view item) {
   return item;
 }
 
-/// Where the next part of a request begins with `PER_`, behind the first character; or its end.
+/// Position of the next part (`PER_`) of a request after the first character; the end of the text without
+/// one.
 std::size_t find_next_part(std::string_view text) {
   for (std::size_t at = text.find("PER_", 1); at != std::string_view::npos; at = text.find("PER_", at + 1)) {
     if (text[at - 1] == ' ' || text[at - 1] == ',') return at;
@@ -56,7 +57,7 @@ Result<std::int64_t> parse_count(std::string_view text) {
   return parse_integer(text, 0, std::numeric_limits<std::int32_t>::max());
 }
 
-/// Adds to the GPUs of a type, if there are any.
+/// Adds to the GPUs of a type; zero GPUs add no entry.
 void add_gpus(std::vector<SlurmGpus>& gpus, std::string_view type, std::int64_t count) {
   if (count <= 0) return;
   const auto found =

@@ -1,4 +1,4 @@
-/// The lists that Slurm's commands print: of resources (gres.conf(5), slurm.conf(5) on TRES) and of hosts.
+/// Lists that Slurm's commands print: resources (gres.conf(5), slurm.conf(5) on TRES) and hosts.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace vtrain {
 
-/// GPUs of one type, which is empty where Slurm does not say it.
+/// GPUs of one type; the type is empty if Slurm does not give it.
 struct SlurmGpus {
   std::string_view type{};  ///< a view of the list
   std::int64_t count = 0;   ///< above 0
@@ -19,24 +19,24 @@ struct SlurmGpus {
   friend bool operator==(const SlurmGpus&, const SlurmGpus&) = default;
 };
 
-/// The GPUs in a list of generic resources, as `gpu:a100:8(S:0-1),gres/gpu:v100=2,shard:16`, each type once
-/// and in the order of the list. Without a number it is one. The error carries only the message.
+/// The GPUs in a list of generic resources, as `gpu:a100:8(S:0-1),gres/gpu:v100=2,shard:16`, each type once,
+/// in the order of the list. A missing number means one. The error carries only the message.
 Result<std::vector<SlurmGpus>> parse_gres(std::string_view text);
-/// GPUs that a job asks for in generic resources.
+/// GPUs that a job requests in generic resources.
 struct SlurmGresRequest {
-  std::vector<SlurmGpus> per_job{};   ///< by the whole job
-  std::vector<SlurmGpus> per_node{};  ///< by each of its nodes
-  bool has_others = false;            ///< by each task or socket
+  std::vector<SlurmGpus> per_job{};   ///< GPUs of the whole job
+  std::vector<SlurmGpus> per_node{};  ///< GPUs of each node
+  bool has_others = false;            ///< has GPUs for each task or socket
 };
 
-/// The GPUs in a list that may say for what each part counts: `PER_JOB:gpu:8 PER_NODE:gpu:4 PER_TASK:gpu:1`.
-/// Parts that do not say so count for the whole job. The error carries only the message.
+/// The GPUs in a list with a scope for each part: `PER_JOB:gpu:8 PER_NODE:gpu:4 PER_TASK:gpu:1`. Parts
+/// without a scope count for the whole job. The error carries only the message.
 Result<SlurmGresRequest> parse_gres_request(std::string_view text);
-/// Whether a list of generic or trackable resources has parts of GPUs: `gres/shard=2`, `mps:50`.
+/// True if a list of generic or trackable resources has parts of GPUs: `gres/shard=2`, `mps:50`.
 bool names_gpu_shares(std::string_view text);
 
 /// The GPUs in a list of trackable resources, as `cpu=128,gres/gpu=8,gres/gpu:a100=8`. The plain entry counts
-/// those of all types; what it has beyond the entries with a type stands last, without one. The error carries
+/// GPUs of all types; its excess over the typed entries is listed last, without a type. The error carries
 /// only the message.
 Result<std::vector<SlurmGpus>> parse_tres(std::string_view text);
 

@@ -11,8 +11,8 @@
 
 namespace vtrain::profiler {
 
-/// Scores, softmax and context as batched products and a kernel, through memory. The heads that share keys
-/// and values are rows of one product.
+/// Unfused attention: scores, softmax and context as batched products and a kernel, through memory. Heads
+/// that share keys and values are rows of one product.
 std::unique_ptr<PreparedOperator> prepare_unfused_attention(const CublasHandle& handle, const Operator& op,
                                                             cudaStream_t stream);
 

@@ -11,8 +11,8 @@ namespace vtrain::profiler {
 /// Opens a GPU by its number on this node. `std::runtime_error` in one line if there is no such GPU.
 std::unique_ptr<Device> open_gpu(int device);
 
-/// Collectives through NCCL: of all GPUs of this node, or under `mpirun` (in a build with MPI) of one GPU for
-/// each process. Only in a build with NCCL.
+/// Collectives through NCCL: among all GPUs of this node, or under `mpirun` (in a build with MPI) with one
+/// GPU per process. Only in a build with NCCL.
 std::unique_ptr<CollectiveRunner> open_nccl();
 
 /// The facts of a GPU by its number on this node.

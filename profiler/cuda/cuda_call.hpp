@@ -1,4 +1,4 @@
-/// The one way in which the profiler checks calls of CUDA and its libraries.
+/// Check of calls of CUDA and its libraries.
 #pragma once
 
 #include <cublasLt.h>

@@ -10,7 +10,8 @@
 namespace vtrain::profiler {
 namespace {
 
-/// What cuDNN refuses is a shape that this version cannot run, so that the recording goes on without it.
+/// Turns cuDNN's rejection into `NotMeasurable`: this version cannot run the shape, and the recording
+/// continues.
 void check_cudnn(cudnnStatus_t status, const char* call) {
   if (status != CUDNN_STATUS_SUCCESS)
     throw NotMeasurable(std::string("cuDNN: ") + call + ": " + cudnnGetErrorString(status));

@@ -1,4 +1,4 @@
-/// A graph of cuDNN's backend interface: tensors and the operations between them, put together, planned and
+/// A graph of cuDNN's backend interface: tensors and operations between them. A graph is built, planned and
 /// run.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace vtrain::profiler {
 
-/// A descriptor of the backend, shared by those that refer to it.
+/// A descriptor of the backend, shared by its users.
 class CudnnDescriptor {
  public:
   CudnnDescriptor() = default;
@@ -68,10 +68,10 @@ class CudnnGraph {
   Tensor unary(cudnnPointwiseMode_t mode, const Tensor& x, const std::optional<Tensor>& result = {});
   Tensor binary(cudnnPointwiseMode_t mode, const Tensor& x, const Tensor& b,
                 const std::optional<Tensor>& result = {});
-  /// Over the last dimension, or over the heads that share one of `result`.
+  /// Reduces the last dimension, or the heads that share one of `result`.
   Tensor reduce(cudnnReduceTensorOp_t mode, const Tensor& x, const CudnnDims& dims,
                 const std::optional<Tensor>& result = {});
-  /// The same numbers with rows and columns exchanged, in the graph's type.
+  /// `x` with rows and columns exchanged, in the graph's type.
   Tensor transposed(const Tensor& x, const CudnnDims& strides);
   /// `x` where the row is at least the column, minus infinity elsewhere.
   Tensor mask_causally(const Tensor& x);
@@ -93,7 +93,7 @@ class CudnnGraph {
   cudnnHandle_t handle_;
   cudnnDataType_t type_;
   std::vector<CudnnDescriptor> operations_;
-  std::vector<std::int64_t> ids_;  ///< of tensors with an address
+  std::vector<std::int64_t> ids_;  ///< ids of tensors with an address
   std::vector<void*> addresses_;
   std::vector<std::unique_ptr<float>> constants_;
   std::int64_t next_id_ = 1;

@@ -25,8 +25,8 @@ using MemsetActivity = CUpti_ActivityMemset4;
 constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
 constexpr std::size_t kBufferAlignment = 8;
 
-/// Ranges are recorded for API calls: of the runtime for kernels of ours, of the driver for libraries that
-/// use it.
+/// Kinds of recorded activity. Ranges are recorded for API calls: of the runtime for our own kernels, of the
+/// driver for libraries that use it.
 constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                          CUPTI_ACTIVITY_KIND_MEMSET,
                                          CUPTI_ACTIVITY_KIND_MEMCPY,
@@ -34,7 +34,7 @@ constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                          CUPTI_ACTIVITY_KIND_DRIVER,
                                          CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
 
-/// What CUPTI's thread has handed over.
+/// Records delivered by CUPTI's thread.
 struct Received {
   std::mutex mutex;
   Activity activity;
@@ -45,8 +45,8 @@ Received& received() {
   return records;
 }
 
-/// The kernel's name as in its source. A mangled one contains, for kernels of an unnamed namespace, a hash
-/// that differs from build to build.
+/// The kernel's name as in its source. A mangled name has a hash for kernels of an unnamed namespace, which
+/// differs between builds.
 std::string readable_name(const char* name) {
   if (name == nullptr) return "";
   int status = 0;

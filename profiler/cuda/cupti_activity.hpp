@@ -5,7 +5,7 @@
 
 namespace vtrain::profiler {
 
-/// The one source of a process: CUPTI's buffers are global.
+/// CUPTI's activity source, one per process, as its buffers are global.
 class CuptiActivity : public ActivitySource {
  public:
   CuptiActivity();
@@ -18,7 +18,7 @@ class CuptiActivity : public ActivitySource {
   Activity collect() override;
 };
 
-/// Launches of this thread between the two belong to the range.
+/// Begins a range: launches of this thread before the next `pop_range` belong to it.
 void push_range(std::uint64_t range);
 void pop_range();
 

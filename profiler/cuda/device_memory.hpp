@@ -11,7 +11,7 @@ namespace vtrain::profiler {
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  /// `NotMeasurable` if there is not so much memory.
+  /// Allocates `bytes`; `NotMeasurable` if there is not enough memory.
   explicit DeviceBuffer(std::size_t bytes);
   ~DeviceBuffer();
   DeviceBuffer(DeviceBuffer&& other) noexcept;
@@ -28,7 +28,7 @@ class DeviceBuffer {
 };
 
 /// The buffers of an operator in the order of `buffers_of`, filled with numbers between -1 and 1 in the
-/// operator's format: a GPU computes zeros faster than numbers, because it draws less power.
+/// operator's format. A GPU computes zeros faster than other numbers, because it draws less power.
 std::vector<DeviceBuffer> make_buffers(const Operator& op);
 
 }  // namespace vtrain::profiler

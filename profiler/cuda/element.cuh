@@ -37,14 +37,14 @@ __device__ inline __half from_float(float value) {
   return __float2half(value);
 }
 
-/// Blocks that keep every multiprocessor busy and leave no more than one wave undone.
+/// Number of blocks for these items, from 1 to `kMostBlocks`.
 inline unsigned num_blocks(std::int64_t items, int threads) {
   constexpr std::int64_t kMostBlocks = 1 << 20;
   const std::int64_t blocks = (items + threads - 1) / threads;
   return static_cast<unsigned>(blocks < 1 ? 1 : blocks < kMostBlocks ? blocks : kMostBlocks);
 }
 
-/// Reports a wrong launch at once: a launch itself returns nothing.
+/// Reports a wrong launch immediately, as a launch itself returns nothing.
 inline void check_launch() {
   VTRAIN_CUDA_CALL(cudaGetLastError());
 }

@@ -9,11 +9,11 @@
 
 namespace vtrain::profiler {
 
-/// Numbers between -1 and 1 in a format, as many as fit into `bytes`.
+/// Fills `bytes` with numbers between -1 and 1 in a format.
 void fill_random(Format format, void* data, std::size_t bytes);
-/// Numbers between 0 and 1.
+/// Fills an array with numbers between 0 and 1.
 void fill_floats(float* data, std::int64_t count);
-/// 8-byte tokens from 0 to `vocabulary` - 1.
+/// Fills an array with 8-byte tokens from 0 to `vocabulary` - 1.
 void fill_tokens(void* data, std::int64_t count, std::int64_t vocabulary);
 
 }  // namespace vtrain::profiler

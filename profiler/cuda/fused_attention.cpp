@@ -42,7 +42,7 @@ struct Layout {
   CudnnDims strides(std::int64_t num_heads) const {
     return {sequence * num_heads * head_size, head_size, num_heads * head_size, 1};
   }
-  /// Rows and columns exchanged.
+  /// Tensor with rows and columns exchanged.
   CudnnDims transposed_dims(std::int64_t num_heads) const { return {batch, num_heads, head_size, sequence}; }
   CudnnDims transposed_strides(std::int64_t num_heads) const {
     return {sequence * num_heads * head_size, head_size, 1, num_heads * head_size};
@@ -52,8 +52,8 @@ struct Layout {
   float scale() const { return 1.0F / std::sqrt(static_cast<float>(head_size)); }
 };
 
-/// The graphs follow those that cuDNN's documentation gives for its fused flash attention: its engines
-/// recognise them by their operations.
+/// Graphs of fused flash attention from cuDNN's documentation: its engines recognise them by their
+/// operations.
 class FusedAttention : public PreparedOperator {
  public:
   FusedAttention(const Operator& op, cudaStream_t stream)
@@ -137,7 +137,7 @@ class FusedAttention : public PreparedOperator {
     graph_.unary(CUDNN_POINTWISE_IDENTITY, query_sums, tensor(6, layout_.heads));
   }
 
-  /// The transposed scores times rows of queries or outputs; heads that share keys add up.
+  /// The transposed scores times rows of queries or outputs; heads that share keys are summed.
   void add_key_gradient(const Tensor& scores, const Tensor& rows, std::size_t position) {
     const std::int64_t square = layout_.sequence * layout_.sequence;
     const Tensor exchanged = graph_.transposed(scores, {layout_.heads * square, square, 1, layout_.sequence});

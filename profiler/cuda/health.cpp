@@ -10,8 +10,8 @@ constexpr int kSuccess = 0;
 constexpr int kClockSm = 1;
 constexpr int kClockMemory = 2;
 constexpr int kTemperatureGpu = 0;
-/// Reasons why clocks are held down: power cap (4), hardware slowdown (8), heat in software (0x20) and
-/// hardware (0x40), power brake (0x80).
+/// Reasons for limited clocks: power cap (4), hardware slowdown (8), heat in software (0x20) and hardware
+/// (0x40), power brake (0x80).
 constexpr unsigned long long kThrottleReasons = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
 /// The functions of NVML that are used; all null without it.

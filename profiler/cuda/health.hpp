@@ -1,5 +1,5 @@
-/// Clocks, temperature and power through NVML, which comes with the driver: it is opened when the program
-/// runs, so that neither its header nor the library is needed to build.
+/// Clocks, temperature and power through NVML, a part of the driver. The library is opened at run time, so
+/// the build needs neither its header nor the library.
 #pragma once
 
 #include <optional>
@@ -12,16 +12,16 @@ namespace vtrain::profiler {
 /// One GPU as NVML sees it.
 class HealthMonitor {
  public:
-  /// `pci_bus_id` as CUDA names it (`0000:3b:00.0`): NVML numbers GPUs differently.
+  /// Takes `pci_bus_id` as CUDA names it (`0000:3b:00.0`), as NVML numbers GPUs differently.
   explicit HealthMonitor(const std::string& pci_bus_id);
-  /// Nothing where NVML is absent or does not know the GPU.
+  /// One sample; none if NVML is absent or does not know the GPU.
   std::optional<HealthSample> sample() const;
 
  private:
   void* device_ = nullptr;
 };
 
-/// The driver's own version, `580.65.06`; nothing where NVML is absent.
+/// The driver's own version, `580.65.06`; none if NVML is absent.
 std::optional<std::string> driver_version();
 
 }  // namespace vtrain::profiler

@@ -1,4 +1,4 @@
-/// `vtrain-gpus`: what the GPUs of this node are, as one JSON document. The hardware half of a profile.
+/// `vtrain-gpus`: facts of this node's GPUs as one JSON document. The hardware half of a profile.
 #include <cstdio>
 #include <exception>
 

@@ -1,5 +1,5 @@
-/// `vtrain-profile`: the recording of `vtrain profile record` as a program of its own, for GPU nodes that
-/// have CUDA and a compiler but none of the libraries that `vtrain` needs.
+/// `vtrain-profile`: `vtrain profile record` as a separate program, for GPU nodes that have CUDA and a
+/// compiler but not the libraries of `vtrain`.
 #include <unistd.h>
 
 #include <atomic>

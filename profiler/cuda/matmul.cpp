@@ -9,7 +9,7 @@
 namespace vtrain::profiler {
 namespace {
 
-/// What PyTorch and Transformer Engine give cuBLASLt on Hopper.
+/// Workspace that PyTorch and Transformer Engine give cuBLASLt on Hopper.
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
 /// A descriptor of cuBLASLt, destroyed by `destroy`.
@@ -58,8 +58,8 @@ CublasHandle::~CublasHandle() {
   (void)cublasLtDestroy(handle_);
 }
 
-/// cuBLASLt counts rows of columns: our row-major product is its product of the transposed operands in the
-/// other order, n x k times k x m.
+/// A planned product. cuBLASLt is column-major: our row-major product is its product of the transposed
+/// operands in the other order, n x k times k x m.
 struct Matmul::State {
   cublasLtHandle_t handle = nullptr;
   OperationDescriptor operation;

@@ -37,10 +37,10 @@ struct MatmulShape {
   std::int64_t batch = 1;
 };
 
-/// The algorithm that cuBLASLt's heuristic puts first, which is what frameworks run.
+/// A product with the first algorithm of cuBLASLt's heuristic, which frameworks run, too.
 class Matmul {
  public:
-  /// `NotMeasurable` if cuBLASLt has no algorithm for the shape on this GPU.
+  /// Chooses the algorithm; `NotMeasurable` if cuBLASLt has none for the shape on this GPU.
   Matmul(const CublasHandle& handle, const MatmulShape& shape);
   ~Matmul();
   Matmul(const Matmul&) = delete;

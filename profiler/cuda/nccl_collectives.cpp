@@ -22,7 +22,7 @@ void check_nccl(ncclResult_t status, const char* call) {
 
 constexpr int kWarmUp = 5;
 constexpr std::size_t kRepetitions = 20;
-/// Launches that one pair of events is around: events tell about half a microsecond.
+/// Launches within one pair of events, whose resolution is about half a microsecond.
 constexpr int kLaunchesOfSmall = 20;
 constexpr std::int64_t kSmallBytes = 1 << 20;
 constexpr std::int64_t kElementBytes = 2;  // bf16
@@ -37,7 +37,7 @@ struct Member {
   cudaEvent_t end = nullptr;
 };
 
-/// The communicator of the first so many GPUs, or this process' part of it, which may be none.
+/// The communicator of the first GPUs, or this process' part of it, which may be empty.
 class Group {
  public:
   Group(const Processes& processes, int num_gpus) {
@@ -94,7 +94,7 @@ class Exchange {
     }
   }
 
-  /// As many launches in a row; the slowest GPU's time of one, in nanoseconds.
+  /// Time of one launch on the slowest GPU, nanoseconds, from several launches in a row.
   double run(int launches) const {
     for (const Member& member : group_.members()) {
       VTRAIN_CUDA_CALL(cudaSetDevice(member.device));
@@ -158,8 +158,8 @@ class Exchange {
   const Group& group_;
   Collective collective_;
   int num_gpus_;
-  std::size_t whole_;  ///< elements
-  std::size_t part_;   ///< of one GPU
+  std::size_t whole_;  ///< elements of the whole tensor
+  std::size_t part_;   ///< elements of one GPU's part
   std::vector<DeviceBuffer> buffers_;
 };
 

@@ -1,4 +1,4 @@
-/// The processes of a sweep: one with all GPUs of its node, or those that MPI started with a GPU each.
+/// The processes of a sweep: one with all GPUs of its node, or several started by MPI with one GPU each.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace vtrain::profiler {
 
 class Processes {
  public:
-  /// Starts MPI in a build with it; without `mpirun` that is one process.
+  /// Starts MPI in a build with it; without `mpirun` there is one process.
   Processes();
   ~Processes();
   Processes(const Processes&) = delete;
@@ -19,10 +19,10 @@ class Processes {
   int num_gpus() const { return static_cast<int>(node_of_gpu_.size()); }
   /// GPUs of this process: the rank in the sweep and the number on the node.
   const std::vector<std::pair<int, int>>& local_gpus() const { return local_gpus_; }
-  /// For each GPU of the sweep a number that its node alone has.
+  /// Number of the node of each GPU of the sweep.
   const std::vector<int>& node_of_gpu() const { return node_of_gpu_; }
 
-  /// Rank 0's bytes for all.
+  /// Sends rank 0's bytes to all.
   void broadcast(void* data, std::size_t size) const;
   double largest(double value) const;
   void wait_for_all() const;

@@ -64,7 +64,7 @@ __global__ void gelu_kernel(const Pack<T>* in, Pack<T>* out, std::int64_t packs)
   }
 }
 
-/// Rows of gates, then as many values: out = gate * sigmoid(gate) * value.
+/// Rows of gates, then equally many values: out = gate * sigmoid(gate) * value.
 template <typename T>
 __global__ void swiglu_kernel(const Pack<T>* in, Pack<T>* out, std::int64_t packs, std::int64_t row_packs) {
   for (std::int64_t i = first_index(); i < packs; i += index_step()) {
@@ -104,7 +104,7 @@ __global__ void swiglu_backward_kernel(const Pack<T>* in, const Pack<T>* gradien
 
 constexpr float kKeep = 0.9F;
 
-/// Philox numbers, four a call, as frameworks draw them.
+/// Philox numbers, four per call, as in frameworks.
 template <typename T>
 __global__ void dropout_kernel(const Pack<T>* in, Pack<T>* out, std::uint64_t* mask, std::int64_t packs) {
   curandStatePhilox4_32_10_t random;
@@ -163,7 +163,8 @@ __global__ void rotary_kernel(Pack<T>* data, const float2* angles, std::int64_t 
 
 constexpr int kTile = 64;
 
-/// fp8 as it is and transposed, through tiles in shared memory. A warp moves 64 bytes a row both ways.
+/// Conversion to fp8, plain and transposed, through tiles in shared memory. A warp moves 64 bytes per row
+/// both ways.
 template <typename T>
 __global__ void quantize_kernel(const T* in, __nv_fp8_e4m3* out, __nv_fp8_e4m3* transposed, std::int64_t rows,
                                 std::int64_t columns) {

@@ -1,5 +1,5 @@
-/// The operators for which no library is used, as kernels of ours that move as few bytes as they can: 16
-/// bytes a load, fp32 arithmetic. Columns are multiples of 8.
+/// Operators without a library, as our own kernels that move few bytes: 16 bytes per load, fp32 arithmetic.
+/// Columns are multiples of 8.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,7 +27,7 @@ void launch_causal_softmax(Format format, const void* in, void* out, std::int64_
 void launch_causal_softmax_backward(Format format, const void* probabilities, const void* gradient, void* out,
                                     std::int64_t rows, std::int64_t columns, cudaStream_t stream);
 
-/// Keeps the stream busy for about so many nanoseconds.
+/// Keeps the stream busy for about this many nanoseconds.
 void launch_hold(double nanoseconds, cudaStream_t stream);
 
 }  // namespace vtrain::profiler

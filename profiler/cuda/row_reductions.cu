@@ -95,8 +95,7 @@ constexpr int kStripPacks = 32;
 constexpr int kStripLines = 8;
 
 /// Gradients of scale and shift: each block sums a strip of 128 rows of 256 columns and adds it to the
-/// result. The lines of the block are added up in shared memory first, so that a column costs one atomic
-/// pair.
+/// result. The lines of the block are summed in shared memory first, so that a column costs one atomic pair.
 template <typename T>
 __global__ void norm_weights_backward_kernel(const Pack<T>* in, const Pack<T>* gradient,
                                              const float2* statistics, float2* weight_gradients,
@@ -134,7 +133,7 @@ __global__ void norm_weights_backward_kernel(const Pack<T>* in, const Pack<T>* g
   atomicAdd(&result.y, total.y);
 }
 
-/// Columns of a causal row that count.
+/// Number of unmasked columns of a causal row.
 __device__ std::int64_t visible_columns(std::int64_t columns) {
   return static_cast<std::int64_t>(blockIdx.x) % columns + 1;
 }
@@ -152,7 +151,7 @@ struct LogSum {
     sum += __expf(x - most);
   }
 
-  /// The same over the block, in every thread.
+  /// Combines the values over the block, in every thread.
   __device__ void combine(float* scratch) {
     const float all = block_max(most, scratch);
     sum = block_sum(most == -INFINITY ? 0.0F : sum * __expf(most - all), scratch);
@@ -216,7 +215,7 @@ __global__ void softmax_backward_kernel(const Pack<T>* probabilities, const Pack
   });
 }
 
-/// Losses of rows of logits, and what their gradients need of each row.
+/// Losses of rows of logits, and the statistics of each row that their gradients need.
 template <typename T>
 __global__ void cross_entropy_kernel(const Pack<T>* logits, const std::int64_t* labels, float2* statistics,
                                      float* losses, std::int64_t row_packs) {
@@ -325,7 +324,7 @@ void launch(const Operator& op, const Buffers& buffers, cudaStream_t stream) {
   }
 }
 
-/// Heads of 128: what the scores are divided by does not change the time.
+/// Scale of the scores for heads of 128; its value does not change the time.
 constexpr float kScoreScale = 0.088388F;
 
 }  // namespace

@@ -4,10 +4,10 @@
 namespace vtrain::profiler {
 namespace {
 
-/// Sizes of the products: `batch` groups of queries, each with keys and values of its own.
+/// Sizes of the products: `batch` groups of queries, each with its own keys and values.
 struct Sizes {
   std::int64_t groups = 1;
-  std::int64_t queries = 1;  ///< of a group: tokens times heads that share keys
+  std::int64_t queries = 1;  ///< queries of a group: tokens times heads that share keys
   std::int64_t keys = 1;
   std::int64_t head_size = 1;
 
@@ -80,7 +80,7 @@ class Backward : public PreparedOperator {
   Sizes sizes_;
   Buffers buffers_;
   cudaStream_t stream_;
-  Matmul values_;  ///< the gradients that these products make
+  Matmul values_;  ///< product for the gradient of the values; the others likewise
   Matmul probabilities_;
   Matmul queries_;
   Matmul keys_;

@@ -1,6 +1,6 @@
 /// The GPUs of a cluster.
 ///
-/// `ClusterSpec::parse` reads what `--cluster` takes: the short form `16x8:a100` (nodes x GPUs per node :
+/// `ClusterSpec::parse` reads values of `--cluster`: the short form `16x8:a100` (nodes x GPUs per node :
 /// type), several joined by `+`, or the name of a file: JSON, or a table of nodes as Slurm, simulators and
 /// published traces write them. A `ClusterSpec` is a plain value: `groups` of equal nodes, in the order in
 /// which jobs that ask for no type get them.

@@ -1,8 +1,8 @@
-/// The time of one training iteration: what `vtrain predict` does, as a library.
+/// The time of one training iteration: `vtrain predict` as a library.
 ///
 /// `resolve_target` makes a `Target` of names: the GPU profile (`h100`, or a file), the software stack
-/// (`megatron-core`), the calibration and the nodes. `predict` then gives the iteration time of a model with a
-/// parallel plan on it, its breakdown, the times of the stages, and the memory of a GPU.
+/// (`megatron-core`), the calibration and the nodes. `predict` then gives a model's iteration time with a
+/// parallel plan, its breakdown, the times of the stages, and the memory of a GPU.
 ///
 ///     auto target = vtrain::resolve_target({.profile = "h100", .stack = "megatron-core"});
 ///     auto model = vtrain::find_model("llama3-8b");
@@ -10,10 +10,10 @@
 ///     auto prediction = vtrain::predict(model->model(), plan, *target);
 ///     double seconds = vtrain::Seconds(prediction->times.iteration).count();
 ///
-/// `Prediction::provenance` says what a number rests on: its sources, and what is extrapolated. `Semantics` is
-/// the predictor: the physical one, or the arithmetic of the public vTrain release. Threads may share a target.
-/// Errors name the field of the plan, the profile or the stack; no exception leaves these functions. The search
-/// for a plan is `vtrain/plan.hpp`.
+/// `Prediction::provenance` lists the sources of a prediction and its extrapolated parts. `Semantics` is the
+/// predictor: the physical one, or the arithmetic of the public vTrain release. Threads may share a target.
+/// Errors name the field of the plan, the profile or the stack; no exception leaves these functions. The
+/// search for a plan is `vtrain/plan.hpp`.
 #pragma once
 
 #include "workloads/model/zoo.hpp"

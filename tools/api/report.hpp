@@ -1,9 +1,9 @@
-/// What runs of a scenario leave: result files, and the page that answers "which policy?".
+/// Results of a scenario's runs: result files, and the page that compares policies.
 ///
 /// `write_runs` writes a run folder as `vtrain replay --out` does: `jobs.csv`, `summary.json`,
 /// `timeline.json` where intervals were recorded, `report.html`, and `run.json`, with which `vtrain replay
 /// --spec` repeats it. The folder appears whole or not at all. `scenario_report` is the page alone, one HTML
-/// file that asks the network for nothing; `summary_to_json` gives the figures of `summary.json`.
+/// file that works offline; `summary_to_json` gives the figures of `summary.json`.
 ///
 ///     auto written = vtrain::write_runs("runs/mine", *scenario, *runs);
 ///     if (!written) return report(written.error());

@@ -23,7 +23,7 @@ void for_each_command(const CLI::App& app, const std::function<void(const CLI::A
     for_each_command(*command, visit);
 }
 
-/// All ways to write an option: `-h`, `--help`.
+/// All names of an option: `-h`, `--help`.
 std::vector<std::string> spellings_of(const CLI::Option& option) {
   std::vector<std::string> spellings;
   for (const std::string& name : option.get_snames())
@@ -60,8 +60,7 @@ std::string command_cases(const CLI::App& program) {
   return fmt::format("{}", fmt::join(names, "|"));
 }
 
-/// Cases that set `answers` after an option that takes names, and to `FILES` after one that takes
-/// something else.
+/// Cases that set `answers` after an option: to its names, or to `FILES` if it takes something else.
 std::string value_cases(const CLI::App& program, const std::vector<OptionNames>& names) {
   std::string text;
   for_each_command(program, [&](const CLI::App& app) {
@@ -156,7 +155,7 @@ std::string fish_quoted(std::string_view text) {
   return quoted + "'";
 }
 
-/// The condition under which fish completes what stands behind a command.
+/// Condition under which fish completes the words after a command.
 std::string fish_condition(const CLI::App& app) {
   if (app.get_parent() == nullptr) return "__fish_use_subcommand";
   std::string condition;

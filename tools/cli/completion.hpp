@@ -25,7 +25,7 @@ inline constexpr std::string_view kShells[] = {"bash", "zsh", "fish"};
 std::string completion_script(const CLI::App& program, std::string_view shell,
                               const std::vector<OptionNames>& names);
 
-/// The manual page of the program in section 1, as roff. `version` is of the program.
+/// The manual page of the program in section 1, as roff. `version` is the program's.
 std::string manual_page(const CLI::App& program, std::string_view version);
 
 }  // namespace vtrain

@@ -1,4 +1,4 @@
-/// Files that commands write: none is replaced unless the user says so.
+/// Files that commands write. None is replaced unless the user asks for it.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ namespace vtrain {
 /// their own (docs/results.md).
 void add_force_options(CLI::App& program);
 
-/// An error if an option of the command that was parsed names a file that exists, without `--force`. What is
-/// no regular file (a pipe, a device), and what standard output goes to, is written as it comes.
+/// Checks that output options of the parsed command name no existing file, unless `--force` is given. Pipes,
+/// devices and the file of standard output are allowed.
 Result<void> check_outputs_are_new(const CLI::App& program);
 
-/// The first of `jobs.csv`, `jobs-2.csv`, ... that does not exist here, for commands that are suggested.
+/// The first of `jobs.csv`, `jobs-2.csv`, ... that does not exist here, for suggested commands.
 std::string unused_file_name(std::string_view stem, std::string_view ending);
 
 }  // namespace vtrain

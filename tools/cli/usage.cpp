@@ -26,7 +26,7 @@
 namespace vtrain {
 namespace {
 
-/// The command that was reached, and how it is called: `vtrain trace info`.
+/// The command that was reached, with its full name: `vtrain trace info`.
 struct ReachedCommand {
   const CLI::App* app;
   std::string name;
@@ -67,7 +67,8 @@ Error unknown_command(const CLI::App& app, const std::string& name) {
   return {.field = printable(name), .message = "unknown command; " + suggest_name(name, commands_of(app))};
 }
 
-/// The other number of a name: `--policies` of `--policy` and the reverse; as it is where it has none.
+/// Plural of a singular name, and the reverse: `--policies` and `--policy`. Other names are returned
+/// unchanged.
 std::string in_other_number(std::string_view name) {
   const auto with_end = [name](std::size_t cut, std::string_view end) {
     return std::string(name.substr(0, name.size() - cut)) + std::string(end);
@@ -90,7 +91,7 @@ Error unknown_option(const CLI::App& app, std::string_view argument) {
   return {.field = printable(name), .message = meant.empty() ? "unknown option" : "unknown option; " + meant};
 }
 
-/// The complaint about what stands before the command, where only options of the program may.
+/// Error on words before the command, which must be options of the program.
 std::optional<Error> misplaced_option(const CLI::App& program) {
   const ReachedCommand reached = reached_command(program);
   if (reached.app == &program) return std::nullopt;
@@ -107,7 +108,7 @@ std::optional<Error> misplaced_option(const CLI::App& program) {
   return std::nullopt;
 }
 
-/// What the command did not know; nothing if it knew all that it was given.
+/// Error on unknown words of a command; none if it knows all of them.
 std::optional<Error> unknown_part(const CLI::App& app) {
   const std::vector<std::string> left = app.remaining();
   if (left.empty()) return std::nullopt;
@@ -117,7 +118,7 @@ std::optional<Error> unknown_part(const CLI::App& app) {
   return Error{.field = printable(left.front()), .message = "unexpected argument"};
 }
 
-/// What CLI11 says, in the words of our other errors.
+/// Message of CLI11, in the words of our other errors.
 std::string complaint_of(const CLI::ParseError& error) {
   const std::string text = printable(error.what());
   constexpr std::string_view kRequired = " is required";
@@ -142,7 +143,7 @@ std::string complaint_of(const CLI::ParseError& error) {
   return text;
 }
 
-/// A command of an example; one that is too long goes on in a second line, as a shell reads it.
+/// A command of an example; one that is too long continues in a second line, as in a shell.
 std::string folded_example(const std::string& line, std::size_t columns) {
   constexpr std::string_view kGoesOn = " \\\n     ";
   if (line.size() <= columns) return line;
@@ -168,7 +169,7 @@ std::size_t help_columns() {
   return std::min(kColumns, output_columns().value_or(kColumns));
 }
 
-/// What a description says before its first explanation.
+/// Part of a description before its first explanation.
 std::string first_clause(const std::string& description) {
   std::size_t end = description.size();
   for (const std::string_view stop : {": ", ":\n", "; ", " (", ". ", "\n"})

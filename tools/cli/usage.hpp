@@ -1,4 +1,4 @@
-/// The program's texts on its own command line: help, and errors in its usage.
+/// Texts on the command line itself: help, and errors of usage.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,7 +14,7 @@ namespace vtrain {
 class HelpFormat : public CLI::Formatter {
  public:
   HelpFormat();
-  /// Whether options are told in a few words each (`-h`), not in full (`--help`).
+  /// Selects short (`-h`) or full (`--help`) descriptions of options.
   void set_brief(bool brief) { brief_ = brief; }
 
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
@@ -29,37 +29,36 @@ class HelpFormat : public CLI::Formatter {
   bool brief_ = false;
 };
 
-/// The placeholder of an option's value in help: its words `always|never|auto`, or the last word of its name
-/// in capitals. Empty for a flag.
+/// Placeholder of an option's value in help: the words `always|never|auto`, or the last word of the option's
+/// name in capitals. Empty for a flag.
 std::string placeholder_of(const CLI::Option& option);
 
-/// The values that an option takes if these are a few words (`one_of`); empty for others.
+/// Allowed values of an option that takes some words (`one_of`); empty for other options.
 std::vector<std::string> words_of(const CLI::Option& option);
 
-/// The description of an option in full: with the range of numbers, the default, and that it is required.
+/// Full description of an option, with range, default and whether it is required.
 std::string full_description(const CLI::Option& option);
 
 /// True if the words of a command line ask for short help: `-h` and no `--help`.
 bool asks_for_brief_help(std::span<const std::string> words);
 
-/// How a command is called: `vtrain trace info`.
+/// Full name of a command: `vtrain trace info`.
 std::string name_of_command(const CLI::App& command);
 
 /// True if the parse of `program` ended because the user asked for help or the version of a known command.
 bool asks_for_help(const CLI::App& program, const CLI::ParseError& error);
 
-/// The message on a command line that `program` did not take. Names the unknown option, argument or command
-/// with the nearest known one, or else repeats CLI11; then names the command that has the help.
+/// Message on a command line that `program` rejected. Names the unknown option, argument or command with the
+/// nearest known one, or else repeats CLI11's message. Ends with the command that shows help.
 std::string describe_usage_error(const CLI::App& program, const CLI::ParseError& error);
 
-/// Errors if one of the arguments gives a flag a value (`--json=no`).
+/// Error if an argument gives a value to a flag (`--json=no`).
 Result<void> check_flags_stand_alone(const CLI::App& program, std::span<const std::string> words);
 
-/// Errors if a file that a command is to write (`--out`, `--report`, `--timeline`, `--graph`,
-/// `--predictions`) is one that it reads, by a positional argument, `--trace`, `--from`, `--cluster`,
-/// `--throughputs`,
-/// `--calibrate`, `--profile` or `--devices`, or writes for another option. Files in folders, and commands
-/// that write a folder, are not checked.
+/// Error if two options of a command write one file, or a command would write a file that it reads. Outputs:
+/// `--out`, `--report`, `--timeline`, `--graph`, `--predictions`. Inputs: positional arguments, `--trace`,
+/// `--from`, `--cluster`, `--throughputs`, `--calibrate`, `--profile`, `--devices`. Files in folders, and
+/// commands that write a folder, are not checked.
 Result<void> check_arguments_stay(const CLI::App& program);
 
 }  // namespace vtrain

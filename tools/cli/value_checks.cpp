@@ -15,7 +15,8 @@
 namespace vtrain {
 namespace {
 
-/// Takes what `parse` takes and hands it on as plain digits. Help shows `range` behind the option's type.
+/// Accepts what `parse` accepts, and passes it on as plain digits. Help shows `range` after the option's
+/// type.
 template <class Parse>
 CLI::Validator parsed_by(Parse parse, std::string range) {
   return {[parse](std::string& value) {

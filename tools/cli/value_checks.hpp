@@ -1,5 +1,5 @@
-/// Which values options take. Complaints say what was expected and found, as those of files do. Numbers are
-/// for `transform`, not for `check`: CLI11 would go on to read `010` as 8 and refuse `1.0`.
+/// Validators of option values. Messages give the expected and the found value, as for files. Validators of
+/// numbers are for `transform`, not for `check`: CLI11 would then read `010` as 8 and reject `1.0`.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace vtrain {
 /// A whole number in [low, high], as `parse_integer` reads it.
 CLI::Validator whole_number(std::int64_t low, std::int64_t high = std::numeric_limits<std::int64_t>::max());
 
-/// A number of GPUs, from 1 to those of the largest cluster.
+/// A number of GPUs, from 1 to the size of the largest cluster.
 CLI::Validator gpu_count();
 
 /// A number in [low, high].
@@ -25,8 +25,8 @@ CLI::Validator number_between(double low, double high);
 /// A finite number above 0.
 CLI::Validator number_above_zero();
 
-/// The name of a file to write as plain text, for `check`: neither `-`, as which commands read standard
-/// input, nor one that promises compression.
+/// The name of a file to write as plain text, for `check`. Rejects `-`, which means standard input, and names
+/// with an ending of compressed files.
 CLI::Validator plain_file();
 
 /// One of some words, for `check`.

@@ -45,7 +45,7 @@ std::string percent_or_dash(const Accuracy& accuracy) {
   return accuracy.num_rows == 0 ? "-" : fmt::format("{:.1f} %", accuracy.mape_percent);
 }
 
-/// How many stacks and GPUs there are runs of.
+/// Number of pairs of stack and GPU that have runs.
 std::size_t num_stacks_and_gpus(const CasePredictions& cases) {
   std::set<std::pair<std::string, std::string>> found;
   for (const CasePrediction& prediction : cases.predicted)
@@ -66,14 +66,14 @@ std::string to_text(const Calibration& calibration) {
   return table.to_string();
 }
 
-/// Says how many records of a file are not fitted on.
+/// Reports the number of records of a file that the fit leaves out.
 void warn_of_skipped(const CasePredictions& cases, const std::string& file) {
   if (cases.skipped.empty()) return;
   log_warning(fmt::format("{}: {} of {} records cannot be predicted; `vtrain validate` says why", file,
                           cases.skipped.size(), cases.skipped.size() + cases.predicted.size()));
 }
 
-/// Warns of stacks that the factors leave far off: they stay near 1 whatever the rows say.
+/// Warns of stacks with large remaining errors. Factors are always kept near 1.
 void warn_of_what_is_left(const Calibration& calibration) {
   constexpr double kMuchPercent = 10;
   for (const CalibratedStack& stack : calibration.stacks) {

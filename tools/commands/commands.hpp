@@ -1,4 +1,4 @@
-/// The subcommands of `vtrain`, and what they have in common.
+/// Subcommands of `vtrain`, and functions that they share.
 #pragma once
 
 #include <CLI/App.hpp>

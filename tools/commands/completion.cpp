@@ -17,7 +17,7 @@
 namespace vtrain {
 namespace {
 
-/// The names that options take and their help does not list as words.
+/// Allowed names of options whose help does not list them as words.
 std::vector<OptionNames> option_names() {
   OptionNames policy{"--policy", {}};
   for (const PolicyInfo& info : PolicyRegistry::built_in().policies())

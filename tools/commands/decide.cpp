@@ -24,7 +24,7 @@ using nlohmann::ordered_json;
 struct DecideArguments {
   std::string instance;
   std::string policy;
-  bool json = false;  ///< changes nothing: the answer is always JSON
+  bool json = false;  ///< no effect: the answer is always JSON
 };
 
 ordered_json decision_json(const LeaseDecision& decision) {

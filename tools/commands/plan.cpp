@@ -30,7 +30,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// How fast a plan of the answer trains.
+/// Training speed of a plan of the answer.
 TrainingSpeed speed_of(const PlanRequest& question, const RankedPlan& ranked) {
   return training_speed(question.model, ranked.plan, ranked.iteration,
                         question.target.profile.peak_rate_of(ranked.plan.precision));
@@ -122,7 +122,7 @@ std::string one_count_text(const PlanRequest& question, const CountAnswer& count
   return text;
 }
 
-/// The table of several GPU counts: the front, and how the best beats its runner-up.
+/// The table of several GPU counts: the front, and the reason that the best beats its runner-up.
 std::string front_text(const PlanRequest& question, const PlanReport& answer) {
   std::vector<PlanRow> rows;
   int rank = 0;
@@ -160,7 +160,7 @@ std::string counts_line(std::string_view what, const std::vector<GpuCount>& coun
   return fmt::format("{}: {} GPU{}\n", what, list, list == "1" ? "" : "s");
 }
 
-/// GPU counts that are not in the table, and why.
+/// GPU counts that are not in the table, with the reason.
 std::string left_out_text(const PlanRequest& question, const PlanReport& answer) {
   std::vector<GpuCount> beaten;
   std::vector<GpuCount> late;
@@ -203,7 +203,7 @@ std::string uneven_stages_text(const TransformerModel& model, const ParallelPlan
                    text_columns(), 2);
 }
 
-/// How less than whole layers are recomputed, or that it can be.
+/// Note on recomputation of parts of layers: its use by the plan, or the possibility.
 std::string recompute_note(const PlanRequest& question, const ParallelPlan& plan) {
   if (plan.recompute == Recompute::Selective && question.target.stack.choices.latent_recompute) {
     return "1 makes queries, keys and values again from their compressed form:\n"
@@ -256,10 +256,10 @@ std::string profile_to_load(const std::string& given, const GpuProfile& profile)
   return name.constants.empty() ? name.base : name.base + ":" + name.constants;
 }
 
-/// What `plan` is given.
+/// Arguments of `plan`.
 struct PlanArguments {
   PlanSpec spec;
-  std::filesystem::path spec_file;  ///< that the spec is read from; empty: options say it
+  std::filesystem::path spec_file;  ///< file of the spec; empty: the spec is in options
   std::string out;                  ///< file for the best plan; empty for none
   bool json = false;
 };
@@ -275,14 +275,14 @@ ordered_json to_config(const PlanSpec& spec, const PlanRequest& question, const 
           {"stack", question.target.stack.name}};
 }
 
-/// How to go on with the file of the best plan.
+/// Next command, for the file of the best plan.
 std::string written_text(const PlanArguments& arguments, const PlanSpec& spec) {
   const std::string& calibration = spec.target.calibration;
   return fmt::format("1 is written: vtrain predict {}{}\n", printable(arguments.out),
                      calibration.empty() ? "" : " --calibrate " + printable(calibration));
 }
 
-/// Answers a spec.
+/// Answers the request in a spec.
 Result<void> answer_spec(const PlanArguments& arguments, const PlanSpec& spec) {
   std::vector<std::string> warnings;
   const auto question = read_plan_request(spec, warnings);

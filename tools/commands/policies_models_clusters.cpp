@@ -1,4 +1,4 @@
-/// `vtrain policies`, `vtrain models`, `vtrain clusters`: what there is.
+/// `vtrain policies`, `vtrain models`, `vtrain clusters`: lists of known names.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,7 +25,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The default with its unit; of what has none the unit.
+/// The default with its unit; without a default the unit alone.
 std::string default_text(const PolicyParameter& parameter) {
   if (parameter.default_value.empty()) return std::string(parameter.unit);
   return fmt::format("default {}{}{}", parameter.default_value, parameter.unit.empty() ? "" : " ",

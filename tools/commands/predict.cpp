@@ -38,9 +38,9 @@ namespace fs = std::filesystem;
 struct PredictArguments {
   std::vector<std::string> inputs;
   std::string semantics = "physical";
-  std::string profile;      ///< empty: what the configuration says, or a100
+  std::string profile;      ///< empty: the configuration's, or a100
   std::string calibration;  ///< file of `vtrain profile calibrate`, empty for none
-  std::string stack;        ///< empty: what the configuration says, or the default
+  std::string stack;        ///< empty: the configuration's, or the default
   fs::path traces;
   fs::path collectives;
   fs::path timeline;
@@ -56,7 +56,7 @@ struct Answer {
   TransformerModel model{};
   std::string profile{};      ///< GPU type, in lower case
   std::string stack{};        ///< its name; the public vTrain release has none
-  std::string calibration{};  ///< a sentence on what corrects it, or empty
+  std::string calibration{};  ///< sentence on the calibration; empty without one
   Prediction prediction{};
   std::vector<std::string> warnings{};  ///< parts of the model's configuration that are not modelled
 };
@@ -78,7 +78,7 @@ std::vector<std::string> sources_of(const Answer& answer) {
   return sentences;
 }
 
-/// The folder of kernel traces: as given, or that of a recording which was given as the profile.
+/// Folder of kernel traces: as given, or the folder of a recording that was given as the profile.
 fs::path trace_folder(const PredictArguments& arguments) {
   if (!arguments.traces.empty() || arguments.profile.empty()) return arguments.traces;
   const fs::path recorded = fs::path(arguments.profile) / "traces";
@@ -86,8 +86,8 @@ fs::path trace_folder(const PredictArguments& arguments) {
   return fs::is_directory(recorded, no_path) ? recorded : arguments.traces;
 }
 
-/// The names of a configuration's target: those of the command line, or else of the configuration. The
-/// release's own semantics takes the A100's constants.
+/// Names of a configuration's target: from the command line, or else from the configuration. The release's
+/// own semantics uses the A100's constants.
 TargetNames target_names(const PredictArguments& arguments, const PredictConfig& config) {
   TargetNames names{.profile = arguments.profile, .stack = arguments.stack};
   if (arguments.semantics == name_of(Semantics::Release)) {
@@ -114,7 +114,7 @@ Error place_target_error(const PredictArguments& arguments, const PredictConfig&
   return place_in_config(config, std::move(error));
 }
 
-/// Says which option has files that lie elsewhere than the release's configuration says, which is usual.
+/// Adds a hint on the option that names files missing at the release configuration's path, which is usual.
 void name_release_option(Error& error) {
   if (error.kind != ErrorKind::Io) return;
   error.message += error.file.find("AR_GPU") != std::string::npos
@@ -273,7 +273,7 @@ std::string to_text(const Answer& answer) {
   return text;
 }
 
-/// The files named, a folder standing for its `.json` files in the order of their names.
+/// The named files; a folder is replaced by its `.json` files in the order of their names.
 Result<std::vector<std::string>> expand_inputs(const std::vector<std::string>& inputs) {
   std::vector<std::string> files;
   for (const std::string& input : inputs) {
@@ -302,7 +302,7 @@ GraphDetail detail_of(std::string_view name) {
   return name == "kernels" ? GraphDetail::Kernels : GraphDetail::Operators;
 }
 
-/// Writes the timeline and the graph that were asked for, and adds to `written` what was.
+/// Writes the requested timeline and graph, and adds them to `written`.
 Result<void> write_graph_files(const PredictArguments& arguments, const IterationWork& work,
                                std::string& written) {
   if (arguments.timeline.empty() && arguments.graph.empty()) return {};
@@ -326,7 +326,7 @@ Result<void> write_graph_files(const PredictArguments& arguments, const Iteratio
   return {};
 }
 
-/// Says which options the other semantics would have read.
+/// Warns of options that only the other semantics reads.
 void warn_of_options_without_effect(const PredictArguments& arguments) {
   const auto warn = [](std::string_view option, bool is_given, std::string_view semantics) {
     if (is_given) log_warning(fmt::format("{}: without effect; it is for --semantics {}", option, semantics));

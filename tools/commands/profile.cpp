@@ -1,5 +1,4 @@
-/// `vtrain profile`: GPU profiles, what they hold, and how they are made: from published tables or from a
-/// GPU.
+/// `vtrain profile`: GPU profiles, their contents, and making them from published tables or from a GPU.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -35,14 +34,14 @@ struct ImportArguments {
   fs::path output;
 };
 
-/// Writes a profile to the file that was asked for, or prints it.
+/// Writes a profile to the requested file, or prints it.
 Result<void> deliver(const std::string& profile, const fs::path& output) {
   if (!output.empty()) return write_file(output, profile);
   print_text(stdout, "{}", profile);
   return {};
 }
 
-/// The profile of what `vtrain profile record` measured.
+/// Profile made of the measurements of `vtrain profile record`.
 Result<void> import_recording(const ImportArguments& arguments) {
   auto text = read_file(recording_file(arguments.folder), InputKind::Profile);
   if (!text) return fail(text.error());
@@ -159,7 +158,7 @@ void add_import(CLI::App& command, Action& action) {
   importer->callback([=, &action] { action = [=] { return import_profile(*arguments); }; });
 }
 
-/// The profiler has no `Result`: what it throws becomes an error here.
+/// Turns exceptions of the profiler, which has no `Result`, into errors.
 Result<void> record_profile(const std::vector<std::string>& arguments) {
   profiler::Backend backend = profiler::node_backend();
   backend.progress_on_terminal = isatty(STDERR_FILENO) != 0;

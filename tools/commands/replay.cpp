@@ -31,37 +31,38 @@ namespace {
 using nlohmann::ordered_json;
 
 /// The policies that `compare` takes by default for a trace: one of each kind (in order, backfilling,
-/// shortest first, deadline first), all of which give jobs the GPUs that they request.
+/// shortest first, deadline first). All give jobs the GPUs that they request.
 constexpr std::string_view kTracePolicies = "fifo,easy,srtf,edf:resize=no";
-/// Those for the embedded default, whose jobs all have a model and a deadline: elastic, with admission.
+/// Default policies for the embedded default, whose jobs all have a model and a deadline: elastic, with
+/// admission.
 constexpr std::string_view kGeneratedPolicies = "fifo,easy,srtf,elasticflow";
 
-/// What `replay` and `compare` are given.
+/// Arguments of `replay` and `compare`.
 struct ReplayArguments {
   ScenarioSpec spec;
-  std::filesystem::path spec_file;  ///< that the spec is read from; empty: options say it
+  std::filesystem::path spec_file;  ///< file of the spec; empty: the spec is in options
   std::filesystem::path out;        ///< empty: nothing is written
   bool json = false;
   unsigned threads = 0;
-  std::string command;  ///< as typed
+  std::string command;  ///< command line as typed
 };
 
-/// Which rows of the trace are no jobs, and what was assumed.
+/// Skipped rows of the trace, and assumptions.
 ordered_json reading_to_json(const Scenario& scenario) {
   return {{"skipped_rows", scenario.skipped().total()},
           {"skipped", skipped_to_json(scenario.skipped())},
           {"assumptions", texts_of(scenario.notes())}};
 }
 
-/// Begins the folder that `--out` names; says so if another run is writing there.
+/// Begins the folder that `--out` names; reports it if another run is writing there.
 Result<StagedFolder> begin_folder(const std::filesystem::path& out) {
   return StagedFolder::create(out, previous_files, [&out] {
     log_warning(fmt::format("waiting for another run that is writing to {}", printable(out.string())));
   });
 }
 
-/// True if timelines are to be written: as the spec says or, under `auto`, for few enough jobs to look at;
-/// never without a folder.
+/// True if timelines are to be written. Under `auto` they are, if the jobs are few enough to look at. False
+/// without a folder.
 bool wants_timeline(const ReplayArguments& arguments, const Scenario& scenario) {
   constexpr std::size_t kFewJobs = 5000;
   if (arguments.out.empty()) return false;
@@ -80,15 +81,15 @@ Result<std::vector<RunResult>> run_all(const ReplayArguments& arguments, const S
                            .jobs_done = &jobs_done});
 }
 
-/// What `run_and_write` leaves.
+/// Result of `run_and_write`.
 struct FinishedRuns {
   std::vector<RunResult> runs;
-  double replay_s = 0;  ///< time for all of them
+  double replay_s = 0;  ///< time for all runs, seconds
 };
 
-/// Replays the jobs under every policy and writes the results, if there is a folder for them, of which some
-/// go to `places` within it: one that cannot be written is found out before the work, not after it. `folder`
-/// is the one that `--out` names unless it is begun already.
+/// Replays the jobs under every policy, and writes the results if there is a folder. Policies' files go to
+/// `places` within it. Errors of writing to the folder are found before the work. `folder` is already begun,
+/// or else the one that `--out` names is begun.
 Result<FinishedRuns> run_and_write(const ReplayArguments& arguments, const Scenario& scenario,
                                    const std::vector<std::string>& places,
                                    std::optional<StagedFolder> folder = std::nullopt) {
@@ -114,7 +115,7 @@ Result<FinishedRuns> run_and_write(const ReplayArguments& arguments, const Scena
   return FinishedRuns{*std::move(runs), Seconds(end - start).count()};
 }
 
-/// What a list of policies may not be.
+/// Rejects empty and repeated names in a list of policies.
 Result<void> check_policies(const std::vector<std::string>& specs) {
   std::set<std::string> seen;
   for (const std::string& spec : specs) {
@@ -127,10 +128,10 @@ Result<void> check_policies(const std::vector<std::string>& specs) {
   return {};
 }
 
-/// How many policies a command takes.
+/// Number of policies that a command takes.
 enum class NumPolicies : std::uint8_t { One, Several };
 
-/// Checks the spec, prepares what it says and logs the warnings.
+/// Checks the spec, prepares its scenario and logs the warnings.
 Result<Scenario> prepare_spec(ScenarioSpec spec, NumPolicies num_policies) {
   if (num_policies == NumPolicies::One && spec.policies.size() != 1)
     return fail({.field = "--policies",
@@ -145,7 +146,7 @@ Result<Scenario> prepare_spec(ScenarioSpec spec, NumPolicies num_policies) {
   return scenario;
 }
 
-/// Prepares what the options say, or the file of `--spec`.
+/// Prepares the scenario of the options, or of the file of `--spec`.
 Result<Scenario> prepare(const ReplayArguments& arguments, NumPolicies num_policies) {
   if (arguments.spec_file.empty()) {
     if (arguments.spec.timeline == "always" && arguments.out.empty() && arguments.json)
@@ -162,7 +163,7 @@ Result<Scenario> prepare(const ReplayArguments& arguments, NumPolicies num_polic
   return scenario;
 }
 
-/// Where the report of these runs is, and the timelines with their size: a line each.
+/// Places of these runs' report and timelines, with the timelines' size; a line each.
 std::string written_lines(const std::filesystem::path& folder, const std::vector<std::string>& places) {
   const auto line = [](std::string_view label, const std::filesystem::path& file, std::string_view more) {
     return fmt::format("{:<10}{}{}\n", label, printable(file.string()), more);
@@ -224,8 +225,8 @@ Result<NamedFolder> begin_next_run_folder() {
   }
 }
 
-/// What a newcomer who has just run the embedded default may try: what decides its answer, its other half,
-/// and a trace to edit.
+/// Commands to try after the embedded default: for the value that decides its answer, for its other half, and
+/// for a trace to edit.
 std::string next_commands() {
   return fmt::format(R"(
 next, for instance
@@ -239,8 +240,8 @@ next, for instance
                      unused_file_name("jobs", ".csv"));
 }
 
-/// Splits `fifo,las:timer=peer,queues=3250;7200,edf` into specs: a part with `=` but no `:` before it goes on
-/// with the parameters of the policy before. Blanks around specs are left out.
+/// Splits `fifo,las:timer=peer,queues=3250;7200,edf` into specs: a part with `=` but no `:` before it
+/// continues the parameters of the previous policy. Blanks around specs are removed.
 std::vector<std::string> split_policies(std::string_view list) {
   std::vector<std::string> specs;
   for (const std::string_view part : split(list, ',')) {
@@ -297,8 +298,7 @@ Result<void> compare(ReplayArguments arguments) {
   return {};
 }
 
-/// Adds `--spec`, in the place of the options that `command` has by then, and the options that say what
-/// becomes of a run.
+/// Adds `--spec`, which excludes all options that `command` has so far, and the options on outputs of a run.
 void add_spec_option(CLI::App& command, ReplayArguments& arguments) {
   const std::vector<CLI::Option*> replaced = command.get_options();
   CLI::Option* const spec = command.add_option(

@@ -56,8 +56,7 @@ std::string incomplete_jobs(const std::vector<RunResult>& runs) {
   return text;
 }
 
-/// Figures of the policies on their own work, a line for each policy that has any: figures that are 0
-/// are left out.
+/// Figures of the policies on their own work, a line for each policy that has any. Figures of 0 are left out.
 std::string policy_figures(const std::vector<RunResult>& runs) {
   constexpr std::string_view kPercent = "_percent";
   std::string text;

@@ -41,19 +41,19 @@ struct ScaleArguments {
   bool json = false;
 };
 
-/// What is scaled, and what every part of the answer shares.
+/// Request of `scale`: the models, and inputs that all parts of the answer share.
 struct ScaleQuestion {
-  std::string family;  ///< name of the model that was given; empty: GPT
+  std::string family;  ///< name of the given model; empty: GPT
   std::vector<TransformerModel> ladder;
   TrainingBudget budget;
   TrainingTarget target;
 };
 
-/// What came of it.
+/// Result of scaling.
 struct ScaleAnswer {
   ScalingAnswer ladder;
-  Fallbacks fallbacks;               ///< of the best rung's plan
-  std::vector<std::string> remarks;  ///< likewise
+  Fallbacks fallbacks;               ///< fallbacks of the best rung's plan
+  std::vector<std::string> remarks;  ///< remarks on the best rung's plan
   double wall_s = 0;
 };
 
@@ -117,7 +117,7 @@ ordered_json to_json(const ScaleArguments& arguments, const ScaleQuestion& quest
   return json;
 }
 
-/// The models that are worth a line: around the best, and the largest.
+/// Models to list: those around the best, and the largest.
 std::vector<std::size_t> shown_rungs(const ScalingAnswer& answer) {
   constexpr std::size_t kAbove = 2;
   const std::size_t last = answer.rungs.size() - 1;
@@ -133,7 +133,7 @@ std::string days_text(Seconds time) {
   return days < 1 ? fmt::format("{:.2g}", days) : fmt::format("{:.1f}", days);
 }
 
-/// Which models, larger than the best one, were passed over.
+/// Sentence on larger models without a plan.
 std::string without_plan_text(const TrainingBudget& budget, const ScalingAnswer& answer) {
   const std::int64_t count = answer.num_larger_without_plan;
   if (count == 0) return {};
@@ -202,7 +202,7 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
       fallbacks_text(found.fallbacks, "*") + default_stack_note(question.target));
 }
 
-/// The ladder of the model's family, or of GPT where there is none.
+/// The ladder of the model's family, or of GPT without one.
 Result<void> read_family(const ScaleArguments& arguments, ScaleQuestion& question,
                          std::vector<std::string>& warnings) {
   if (arguments.model.empty()) {

@@ -1,4 +1,4 @@
-/// `vtrain trace fit`: a generator that can be published in a trace's place.
+/// `vtrain trace fit`: a generator that can be published instead of a trace.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -34,14 +34,14 @@ struct FitArguments {
   bool json = false;
 };
 
-/// As many jobs as the trace has, at its rate, to show how near the generator comes.
+/// Generates as many jobs as the trace has, at its rate, for comparison with the trace.
 Result<TraceStatistics> generate_as_many(const WorkloadShape& shape) {
   return generate_trace(options_like(shape), {}).map([](const Workload& workload) {
     return trace_statistics(workload);
   });
 }
 
-/// What the trace says and the generator does not keep.
+/// Information of the trace that the generator does not keep.
 std::string not_kept(const TraceStatistics& statistics) {
   std::string text;
   const auto add = [&](std::string_view what, std::int64_t jobs) {
@@ -65,7 +65,7 @@ std::string not_kept(const TraceStatistics& statistics) {
   return text.empty() ? "" : fmt::format("not kept  {} jobs\n", text);
 }
 
-/// Jobs of the largest of some shares, as a part of all jobs.
+/// Jobs of the largest share, as a fraction of all jobs.
 double largest_share(const std::vector<NamedShare>& shares, const TraceStatistics& statistics) {
   std::int64_t most = 0;
   for (const NamedShare& entry : shares)
@@ -73,7 +73,7 @@ double largest_share(const std::vector<NamedShare>& shares, const TraceStatistic
   return static_cast<double>(most) / static_cast<double>(statistics.jobs);
 }
 
-/// The trace and what the generator makes of it, in the figures of `trace info`.
+/// The trace and generated jobs, compared in the figures of `trace info`.
 std::string comparison_table(const TraceStatistics& trace, const TraceStatistics& generated) {
   TextTable table({"", "trace", "generated"});
   const auto add = [&](std::string label, auto show) {
@@ -116,8 +116,7 @@ std::string comparison_table(const TraceStatistics& trace, const TraceStatistics
   return table.to_string();
 }
 
-/// What the generator makes of the work of the trace, over all seeds: one drawn trace may be far from the
-/// next.
+/// GPU-hours of the trace and of generated traces over all seeds, as those of one seed may be far off.
 std::string compare_gpu_hours(const TraceStatistics& trace, const GeneratedGpuHours& generated) {
   return fmt::format("{} of the trace, {} \u00b1 {} of generated ones by the seed",
                      with_thousands(std::llround(trace.gpu_hours)),
@@ -140,7 +139,8 @@ std::string describe_arrivals(const WorkloadShape& shape) {
   return text;
 }
 
-/// What `generate` would refuse is an error of the trace, or of the name, before anything is written.
+/// Checks, before anything is written, that `generate` accepts the shape. Errors are of the trace, or of the
+/// name.
 Result<void> check_shape(const std::string& json_text, const std::string& trace) {
   auto again = parse_shape(json_text, trace);
   if (again) return {};

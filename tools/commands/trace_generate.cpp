@@ -36,8 +36,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The arguments as given. What is not given has another default for a shape of a file, which is to stand for
-/// its trace, than for a published one.
+/// The arguments as given. Defaults differ between a shape from a file, which represents its trace, and a
+/// published one.
 struct GenerateArguments {
   std::optional<std::int64_t> num_jobs;
   double days = 0;
@@ -58,14 +58,14 @@ struct GenerateArguments {
   double max_hours = 0;
 };
 
-/// What to do, read completely.
+/// Work to do, after all arguments are read.
 struct GeneratePlan {
   GeneratorOptions options;
   EstimateRule estimates;
   std::optional<ClusterSpec> cluster;
 };
 
-/// Rate, limits and tenants: numbers, and the cluster they refer to.
+/// Reads rate, limits and tenants, and the cluster they refer to.
 Result<void> read_amounts(const GenerateArguments& arguments, GeneratePlan& plan) {
   const bool fitted = !arguments.from.empty();
   const auto hours = [](double count) {
@@ -129,7 +129,7 @@ Result<GeneratePlan> read_plan(const GenerateArguments& arguments) {
   return plan;
 }
 
-/// One sentence for everything that was made up.
+/// Sentences on everything that is made up.
 std::vector<std::string> describe_plan(const GeneratePlan& plan) {
   const GeneratorOptions& options = plan.options;
   std::vector<std::string> sentences = {fmt::format(
@@ -167,8 +167,8 @@ void print_generated(const GenerateArguments& arguments, const GeneratorOptions&
   print_json(json, summary_stream(arguments.output.path));
 }
 
-/// Leaves out the sizes of jobs on which the one model that all train has no plan; returns a sentence that
-/// says so. If it has none on any, all stay, for the generator to say why.
+/// Leaves out job sizes on which the model of all jobs has no plan, and returns a sentence on them. If no
+/// size has a plan, all stay, and the generator reports the reason.
 std::string leave_out_sizes_without_plan(GeneratorOptions& options, const ModelCatalog& models) {
   if (options.models.kind != ModelMix::Kind::One) return {};
   ModelAssigner assigner(options.models, options.seed, models);
@@ -230,7 +230,7 @@ Result<void> generate(const GenerateArguments& arguments) {
   return {};
 }
 
-/// How many jobs, how fast, how large.
+/// Adds the options for the number, rate and size of jobs.
 void add_amount_options(CLI::App& command, GenerateArguments& to) {
   CLI::Option* const jobs =
       command
@@ -262,7 +262,7 @@ void add_amount_options(CLI::App& command, GenerateArguments& to) {
       ->capture_default_str();
 }
 
-/// Which jobs, and what is made up about them.
+/// Adds the options for the kind of jobs and for made-up values.
 void add_content_options(CLI::App& command, GenerateArguments& to) {
   std::string shapes = "Where sizes, durations and the day's rhythm come from: ";
   for (const WorkloadShape& shape : workload_shapes()) {

@@ -1,4 +1,4 @@
-/// `vtrain trace info`: what a trace holds.
+/// `vtrain trace info`: contents of a trace.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -35,7 +35,7 @@ struct InfoArguments {
   bool json = false;
 };
 
-/// The cluster that the load refers to: as said, or as the trace itself names it.
+/// The cluster that the load refers to: as given, or as the trace names it.
 Result<std::optional<ClusterSpec>> find_cluster(const InfoArguments& arguments, const Trace& trace) {
   if (!arguments.cluster.empty()) {
     auto parsed = ClusterSpec::parse(arguments.cluster);
@@ -48,7 +48,8 @@ Result<std::optional<ClusterSpec>> find_cluster(const InfoArguments& arguments, 
   return *std::move(named);
 }
 
-/// The rows of the files, jobs or skipped; 0 where a format has several tables, whose rows are no jobs.
+/// Number of rows of the files, jobs and skipped ones; 0 for formats of several tables, whose rows are no
+/// jobs.
 std::int64_t count_rows(const TraceFiles& read, const TraceStatistics& statistics) {
   for (const TraceFile& file : read.files) {
     for (const TraceFormat& format : trace_formats()) {
@@ -58,7 +59,7 @@ std::int64_t count_rows(const TraceFiles& read, const TraceStatistics& statistic
   return statistics.jobs + read.trace.skipped.total();
 }
 
-/// One row a file, when there are several.
+/// Table with a row for each file, if there are several.
 std::string file_table(const std::vector<TraceFile>& files) {
   if (files.size() == 1) return {};
   TextTable table({"file", "format", "jobs", "GPU-hours", "skipped rows"});
@@ -69,7 +70,7 @@ std::string file_table(const std::vector<TraceFile>& files) {
   return "\n" + table.to_string();
 }
 
-/// The quotas of virtual clusters, largest first; empty where there are none.
+/// Quotas of virtual clusters, largest first; empty without any.
 std::string virtual_cluster_table(const ClusterSpec& cluster) {
   if (cluster.virtual_clusters.empty()) return {};
   std::vector<VirtualCluster> sorted = cluster.virtual_clusters;
@@ -163,8 +164,8 @@ void show_auxiliary(const std::string& path, const AuxiliaryFile& file, bool jso
              file.num_jobs > 0 ? fmt::format(", {} jobs", with_thousands(file.num_jobs)) : "");
 }
 
-/// What was given may be one of the files that lie beside traces: a table of nodes, or one that cannot be
-/// replayed. Otherwise the error stands.
+/// Describes a file that often comes with traces: a table of nodes, or one that cannot be replayed. Returns
+/// the error for any other file.
 Result<void> show_other_file(const InfoArguments& arguments, Error error) {
   if (arguments.trace.files.size() != 1 || arguments.trace.format != "auto") return fail(std::move(error));
   const std::string& file = arguments.trace.files.front();

@@ -1,4 +1,4 @@
-/// Writing the trace that a command made, and telling people what came out.
+/// Writes the trace that a command made, and reports the result.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ class App;
 
 namespace vtrain {
 
-/// Where a trace goes, as given.
+/// Destination of a trace, as given.
 struct OutputArguments {
   std::string path;
   std::string format = "vtrain";
@@ -27,23 +27,22 @@ struct OutputArguments {
 /// Adds `--out`, `--to` and `--json`.
 void add_output_options(CLI::App& command, OutputArguments& arguments);
 
-/// What a file holds that was written.
+/// Contents of a written file.
 struct WrittenTrace {
   TraceStatistics statistics;
-  /// The fields that the format cannot say; unknown where the file cannot be read back (a pipe, a device,
-  /// standard output), of
-  /// which `statistics` are those of the trace that was to be written.
+  /// Fields that the format cannot store. None if the file cannot be read back (a pipe, a device, standard
+  /// output); then `statistics` describe the trace before it was written.
   std::optional<std::vector<FieldDifference>> lost;
 };
 
-/// Writes the trace and reads it back, so that what the format cannot say is known.
+/// Writes the trace and reads it back, to find the fields that the format cannot store.
 Result<WrittenTrace> write_trace(const Trace& trace, const OutputArguments& arguments);
 
-/// The line of what was lost, empty when nothing was.
+/// Line that names the lost fields; empty if none was lost.
 std::string lost_line(const WrittenTrace& written);
 
-/// Prints what was made of `source`: jobs, the load that they offer a cluster if there is one, what was
-/// skipped and assumed, and what was lost.
+/// Prints the trace made from `source`: jobs, their load on a cluster (if given), skipped rows, assumptions
+/// and lost fields.
 void print_written_trace(const std::string& source, const Trace& trace,
                          const std::optional<ClusterSpec>& cluster, const WrittenTrace& written,
                          const OutputArguments& arguments);

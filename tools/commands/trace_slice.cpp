@@ -1,4 +1,4 @@
-/// `vtrain trace slice`: part of a trace, or the same jobs at another load.
+/// `vtrain trace slice`: part of a trace, or its jobs at another load.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -32,7 +32,7 @@ struct SliceArguments {
   std::int32_t max_gpus = 0;
 };
 
-/// Reads the duration of an option, which is above 0, if it was given.
+/// Reads the duration of an option, above 0, if given.
 Result<void> take_duration(const std::string& option, const std::string& text, SimDuration& to) {
   if (text.empty()) return {};
   const auto span = parse_time_span(text);
@@ -43,7 +43,7 @@ Result<void> take_duration(const std::string& option, const std::string& text, S
   return {};
 }
 
-/// Whether a text is meant as a date: it begins with a year.
+/// True if a text is meant as a date: it begins with a year.
 bool is_date(std::string_view text) {
   constexpr std::size_t kYearDigits = 4;
   return text.find_first_not_of("0123456789") == kYearDigits &&

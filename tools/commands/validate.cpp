@@ -40,12 +40,12 @@ struct ValidateArguments {
   bool json = false;
 };
 
-/// Everything that is said about one file.
+/// Results for one file.
 struct Validation {
-  bool are_measured = true;  ///< whether the times are measured iterations
+  bool are_measured = true;  ///< true: the times are measured iterations
   CasePredictions cases{};
-  std::vector<Outcome> outcomes{};  ///< of `cases`, corrected
-  std::string calibration{};        ///< what corrects the predictions, empty for nothing
+  std::vector<Outcome> outcomes{};  ///< corrected outcomes of `cases`
+  std::string calibration{};        ///< calibration of the predictions; empty for none
   GroupedAccuracy times{};
   GroupedAccuracy allocated{};
   GroupedAccuracy reserved{};
@@ -117,7 +117,7 @@ std::string describe_calibrated(const Calibration& calibration, const CasePredic
                      with_thousands(calibrated), with_thousands(std::ssize(cases.predicted)));
 }
 
-/// What the times of the file are.
+/// Kind of the times in the file.
 std::string_view kind_of(const Validation& validation) {
   return validation.are_measured ? "measured iterations" : "agreement with vTrain's simulator";
 }
@@ -200,13 +200,13 @@ double in_gibibytes(Bytes bytes) {
   return bytes.value / kGibibyte;
 }
 
-/// What was measured, if it was, and what is predicted.
+/// Measured memory (if known) and predicted memory, in GiB, as fields of CSV.
 std::string memory_fields(const std::optional<Bytes>& measured, Bytes predicted) {
   const std::string known = measured ? fmt::format("{}", in_gibibytes(*measured)) : std::string();
   return fmt::format("{},{}", known, in_gibibytes(predicted));
 }
 
-/// One line a case: what was measured, predicted and assumed.
+/// One line for each case: measured, predicted and assumed values.
 Result<void> write_predictions(const std::string& path, const Validation& validation, CellText cells) {
   std::string csv =
       "id,group,stack,profile,tensor,context,data,pipeline,virtual_stages,expert,micro_batch,measured_s,"

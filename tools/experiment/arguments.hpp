@@ -8,7 +8,7 @@
 
 namespace vtrain {
 
-/// Traces to read, one or several as one.
+/// Traces to read; several are joined into one.
 struct TraceArguments {
   std::vector<std::string> files;
   std::string format = "auto";
@@ -19,7 +19,7 @@ struct TraceArguments {
 
 /// The predictor that prices jobs given by model and iterations.
 struct PricingArguments {
-  std::string profile;      ///< empty: that of the cluster's GPUs
+  std::string profile;      ///< empty: the profile of the cluster's GPUs
   std::string stack;        ///< empty: the default one of each type of GPUs
   std::string calibration;  ///< file of `vtrain profile calibrate`, empty for none
   std::string kind = "best-plan";
@@ -46,7 +46,7 @@ struct DisruptionArguments {
   std::string checkpoint_bandwidth = "10GB/s";
   std::string failures = "none";
   std::string outages{};     ///< file, empty for none
-  double spread_factor = 1;  ///< from 0.01 to 1
+  double spread_factor = 1;  ///< factor on a job's speed for each level that its gang crosses, 0.01 to 1
 };
 
 /// GPUs and software to train on; empty where the user names none.

@@ -20,7 +20,7 @@ class MeanAccuracy {
     sum_.p95_ape_percent += accuracy.p95_ape_percent;
     sum_.bias_percent += accuracy.bias_percent;
   }
-  /// The means; what counts rows and ranks them is that of all rows.
+  /// The means; counts and ranks are those of all rows.
   Accuracy mean(const Accuracy& all_rows) const {
     Accuracy mean = all_rows;
     const auto count = static_cast<double>(count_);

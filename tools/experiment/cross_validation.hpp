@@ -20,19 +20,19 @@ struct GroupedAccuracy {
 /// The accuracy of these predictions.
 GroupedAccuracy accuracy_by_group(const std::vector<Outcome>& outcomes);
 
-/// Into how many equal parts configurations are dealt so that one is at most `percent` of them, from 1 to 50:
-/// a third is too much where 30 per cent are wanted, a quarter is not.
+/// Number of equal parts of the configurations such that one part is at most `percent` of them. `percent` is
+/// from 1 to 50: 30 gives 4 parts, as a third is too much.
 int num_folds_of(double percent);
 
-/// The part of `num_folds` that a configuration belongs to: its MD5, so that repetitions stay together and
-/// the parts do not depend on the order of the rows.
+/// The part (of `num_folds`) of a configuration, derived from its MD5. Repetitions stay together, and the
+/// order of the rows has no effect.
 int fold_of(std::string_view configuration, int num_folds);
 
-/// What came of a cross-validation.
+/// Result of a cross-validation.
 struct CrossValidation {
-  /// Errors and bias are means over the parts; what ranks and correlates is that of `outcomes`.
+  /// Errors and bias are means over the parts; ranks and correlations are computed from `outcomes`.
   GroupedAccuracy accuracy{};
-  /// Of each case the mean of what the fits on the parts without it predict.
+  /// Mean prediction for each case, over the fits on the parts without it.
   std::vector<Outcome> outcomes{};
 };
 

@@ -155,15 +155,14 @@ class LeaseInstanceReader {
 
   const JsonDocument& document_;
   LeaseProgram program_;
-  std::int64_t lease_ = 1;  ///< in nanoseconds
+  std::int64_t lease_ = 1;  ///< length of a lease, nanoseconds
   std::int64_t current_lease_ = 0;
   std::uint32_t num_jobs_ = 0;
   std::int64_t num_variables_ = 0;
   std::optional<Error> error_;
 };
 
-/// The limits that a policy's spec sets. What it leaves at its default is exact here: one decision can wait
-/// for its proof.
+/// Limits in a policy's spec. Defaults are exact here, as a single decision can wait for its proof.
 Result<LeaseSolverLimits> limits_of(const PolicyArguments& arguments) {
   // Checks all values.
   if (auto made = arguments.policy().make(arguments); !made) return fail(std::move(made.error()));
@@ -219,7 +218,7 @@ Result<LeaseDecision> decide_leases(const JsonDocument& document, const PolicyAr
   return decision;
 }
 
-/// The policies that can begin in the middle, with their default parameters.
+/// Policies that can begin with running jobs, with their default parameters.
 std::vector<std::string_view> policies_that_begin_anywhere(const PolicyRegistry& registry) {
   std::vector<std::string_view> names;
   for (const PolicyInfo& info : registry.policies()) {
@@ -229,7 +228,7 @@ std::vector<std::string_view> policies_that_begin_anywhere(const PolicyRegistry&
   return names;
 }
 
-/// The GPUs of a live job, named.
+/// GPUs of a live job, with names.
 GivenGpus given_gpus(const Job& job, const LiveJob& live, const StatedCluster& stated,
                      const NodeTable& nodes) {
   GivenGpus given{.name = std::string(job.name), .gpus = live.num_gpus};
@@ -249,7 +248,8 @@ GivenGpus given_gpus(const Job& job, const LiveJob& live, const StatedCluster& s
   return given;
 }
 
-/// Files a job under what the pass did to it; `live` is null if it neither runs nor waits any more.
+/// Adds a job to the list for its change in the pass. `live` is null if the job neither runs nor waits any
+/// more.
 void add_job(PassDecision& decision, const Job& job, const LiveJob& before, const LiveJob* live,
              const StatedCluster& stated, const NodeTable& nodes) {
   std::string name(job.name);

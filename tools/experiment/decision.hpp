@@ -29,43 +29,43 @@ class JsonDocument;
 /// or `early`, `late`), names and values (1) may be left out. Seconds are exact to the nanosecond. A deadline
 /// counts from time 0 and is rounded down to whole leases; `gpus_by_lease` begins with the current lease.
 /// Each deadline becomes an option, in the order of jobs, then deadlines. `name`, `note` and `expected` are
-/// not looked at. At most `kMostDecisionVariables` options and leases of options.
+/// ignored. At most `kMostDecisionVariables` options and leases of options.
 Result<LeaseProgram> parse_lease_instance(const JsonDocument& document);
 /// Reads a situation from a text; `file` is used in errors.
 Result<LeaseProgram> parse_lease_instance(std::string text, std::string file);
 
 inline constexpr std::int64_t kMostDecisionVariables = 1'000'000;
 
-/// A decision and what bound it.
+/// A decision, and the leases and deadlines that limit it.
 struct LeaseDecision {
   LeaseProgram program;
   LeaseSolution solution;
-  std::vector<std::int64_t> full_leases{};   ///< in which no option left out, or delayed, would find room
-  std::vector<std::size_t> tight_options{};  ///< taken, and without a lease to spare before the deadline
+  std::vector<std::int64_t> full_leases{};   ///< leases without room for any rejected or delayed option
+  std::vector<std::size_t> tight_options{};  ///< accepted options without a spare lease before the deadline
 };
 
 /// A job and the GPUs that a decision gives it.
 struct GivenGpus {
   std::string name{};
   GpuCount gpus{0};
-  std::string gpu_type{};         ///< type of all of them; empty if there are several, or none is known
+  std::string gpu_type{};         ///< type of all these GPUs; empty if several or unknown
   std::vector<GangPart> nodes{};  ///< empty under a placement without nodes
 };
 
 /// One pass of a policy over a stated cluster. Jobs are in the order of their submission.
 struct PassDecision {
-  std::string policy{};  ///< as it was given
+  std::string policy{};  ///< the spec, as given
   SimTime now{};
   std::vector<GivenGpus> started{};
-  std::vector<std::string> preempted{};  ///< also those that started again, on other GPUs
+  std::vector<std::string> preempted{};  ///< includes jobs that started again on other GPUs
   std::vector<GivenGpus> resized{};
   std::vector<std::string> rejected{};
-  std::vector<std::string> still_running{};  ///< with the GPUs that they had
+  std::vector<std::string> still_running{};  ///< jobs that keep their GPUs
   std::vector<std::string> still_waiting{};
-  std::optional<SimTime> next_event{};  ///< none: nothing is to happen any more
+  std::optional<SimTime> next_event{};  ///< none: no event is left
 };
 
-/// One of the two, as the file states leases or a cluster.
+/// The decision for leases or for a cluster, whichever the file states.
 using StatedDecision = std::variant<LeaseDecision, PassDecision>;
 
 /// Decides as the policy would in the situation that a file states. Leases are for `chronus`, with `nodes`,

@@ -14,14 +14,14 @@
 namespace vtrain {
 namespace {
 
-/// Of the storage, in bytes a second.
+/// Bandwidth of the storage, bytes a second.
 constexpr double kLeastBandwidth = 1e6;
 constexpr double kMostBandwidth = 1e18;
 
-/// The interruption cost where the user names none.
+/// Default interruption cost.
 constexpr std::string_view kDefaultCost = "auto";
 
-/// Reads `10GB/s` or `80Gbit/s`. The unit is needed, as the text stands in what is printed.
+/// Reads `10GB/s` or `80Gbit/s`. The unit is required, as the text is printed as given.
 Result<BytesPerSecond> parse_bandwidth(std::string_view text) {
   const auto bandwidth = parse_quantity(text, "B/s");
   if (bandwidth && text.ends_with("/s") && *bandwidth >= kLeastBandwidth && *bandwidth <= kMostBandwidth)
@@ -30,7 +30,7 @@ Result<BytesPerSecond> parse_bandwidth(std::string_view text) {
       {.message = expected_found("a bandwidth from 1MB/s to 1000PB/s such as 10GB/s or 80Gbit/s", text)});
 }
 
-/// The time that a checkpoint takes; none: it follows from the size of the model (`bytes`).
+/// Time that a checkpoint takes; none: derived from the size of the model (`bytes`).
 Result<std::optional<SimDuration>> parse_checkpoint_cost(std::string_view text) {
   if (text == "bytes") return std::nullopt;
   const auto span = parse_time_span(text);
@@ -38,7 +38,7 @@ Result<std::optional<SimDuration>> parse_checkpoint_cost(std::string_view text) 
   return *span;
 }
 
-/// What saving and loading takes.
+/// Times for saving and loading a checkpoint.
 Result<CheckpointTimes> checkpoint_times(const DisruptionRules& rules, const Workload& workload) {
   if (!rules.needs_models() && !rules.is_default_cost)
     return CheckpointTimes(rules.checkpoint_cost.value_or(SimDuration(0)));
@@ -62,7 +62,7 @@ Result<std::vector<Outage>> read_outages(const std::filesystem::path& path, cons
   return parse_outages(*text, path.string(), cluster.total_nodes());
 }
 
-/// Jobs whose state takes time to save, and what saving and loading takes in their median.
+/// Number of jobs whose state takes time to save, and the median times of saving and loading.
 struct StateTimes {
   std::int64_t jobs = 0;
   SimDuration median{0};
@@ -91,7 +91,7 @@ std::string describe_checkpoints(const CheckpointRule& rule, const DisruptionArg
   return fmt::format("a checkpoint {}, which takes {}", when, cost);
 }
 
-/// Says which options nothing reads.
+/// Warns of options that nothing reads.
 void warn_of_unread_options(const DisruptionArguments& arguments, const DisruptionRules& rules,
                             std::vector<std::string>& warnings) {
   const DisruptionArguments absent;

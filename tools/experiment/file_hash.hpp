@@ -1,4 +1,4 @@
-/// Hashes of inputs, so that a result names exactly what it came from.
+/// Hashes of inputs, so that a result identifies its inputs exactly.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
 
 namespace vtrain {
 
-/// SHA-256 of what is added.
+/// SHA-256 of the added bytes.
 class Sha256 {
  public:
   Sha256();
@@ -30,10 +30,10 @@ Result<std::string> sha256_of_file(const std::string& path);
 /// SHA-256 of a text, in hexadecimal.
 std::string sha256_of_text(std::string_view text);
 
-/// SHA-256 of an input; empty of standard input (`-`), a pipe or the like, which is gone once it is read.
+/// SHA-256 of an input. Empty for standard input (`-`), a pipe or the like, which can be read only once.
 Result<std::string> hash_of_input(const std::string& path);
 
-/// An input and its hash, as provenance shows them; of an empty hash it says why there is none.
+/// An input and its hash, as provenance shows them; explains an empty hash.
 std::string describe_file(const std::string& path, const std::string& sha256);
 
 }  // namespace vtrain

@@ -25,7 +25,7 @@
 namespace vtrain {
 namespace {
 
-/// The names of those policies of whose arguments something `holds`; empty if it does of none.
+/// Names of the policies for whose arguments `holds` is true; empty without any.
 template <class Holds>
 std::string policies_that(std::span<const PreparedPolicy> policies, const Holds& holds) {
   std::vector<std::string_view> names;
@@ -36,10 +36,10 @@ std::string policies_that(std::span<const PreparedPolicy> policies, const Holds&
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// A note that there may be.
+/// A note, or none.
 using MaybeNote = std::optional<Note>;
 
-/// What policies may know of run times.
+/// Note on the knowledge of policies about run times.
 Note run_time_knowledge(const Workload& workload) {
   const auto requested = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                        [](const Job& job) { return job.requested_time.count() > 0; });
@@ -52,7 +52,7 @@ Note run_time_knowledge(const Workload& workload) {
   return {NoteKind::Policies, requested, std::move(text)};
 }
 
-/// Names the policies that know run times where others know requested ones; none if there are none.
+/// Note on policies that know run times where others know requested times; none without such policies.
 MaybeNote clairvoyant_policies(const Workload& workload, std::span<const PreparedPolicy> policies) {
   const bool any_requested = std::any_of(workload.jobs.begin(), workload.jobs.end(),
                                          [](const Job& job) { return job.requested_time.count() > 0; });
@@ -62,8 +62,8 @@ MaybeNote clairvoyant_policies(const Workload& workload, std::span<const Prepare
   return Note{NoteKind::Policies, 0, "run times known exactly to " + names};
 }
 
-/// Says so if policies take GPUs of all types for the same where jobs ask for one of several, or are not as
-/// fast on all of them; none otherwise.
+/// Note on policies that treat all GPU types alike although jobs request one of several types, or differ in
+/// speed between types; none otherwise.
 MaybeNote ignored_gpu_types(const Workload& workload, const ClusterSpec& cluster, bool types_differ,
                             std::span<const PreparedPolicy> policies) {
   const bool is_typed =
@@ -77,8 +77,8 @@ MaybeNote ignored_gpu_types(const Workload& workload, const ClusterSpec& cluster
               "GPUs of all types count as one in plans, so that jobs may come late: " + names};
 }
 
-/// Counts the jobs that ran past their requested time where the trace was recorded, and says what becomes of
-/// them; none if there are none.
+/// Note on jobs that ran past their requested time in the recorded trace, and on their treatment; none
+/// without such jobs.
 MaybeNote jobs_past_limit(const Workload& workload, std::span<const PreparedPolicy> policies) {
   const auto past = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                   [](const Job& job) { return job.duration > job.time_limit(); });
@@ -95,7 +95,7 @@ MaybeNote jobs_past_limit(const Workload& workload, std::span<const PreparedPoli
   return Note{NoteKind::Policies, past, std::move(text)};
 }
 
-/// Says so if requested times would end elastic jobs before their work is done; none otherwise.
+/// Note on requested times that would end elastic jobs before their work is done; none otherwise.
 MaybeNote limits_without_effect(const Workload& workload) {
   const auto too_short = std::count_if(workload.jobs.begin(), workload.jobs.end(), [](const Job& job) {
     return job.curve && job.time_limit() < job.duration;
@@ -107,7 +107,7 @@ MaybeNote limits_without_effect(const Workload& workload) {
                           with_thousands(too_short))};
 }
 
-/// Says so if policies go by what no job says; none otherwise.
+/// Note on policies that use a property that no job has; none otherwise.
 MaybeNote lacking(const Workload& workload, std::span<const PreparedPolicy> policies, bool PolicyNeeds::*need,
                   bool (*says)(const Job&), std::string_view text) {
   const std::string names =
@@ -116,7 +116,7 @@ MaybeNote lacking(const Workload& workload, std::span<const PreparedPolicy> poli
   return Note{NoteKind::Policies, std::ssize(workload.jobs), fmt::format("{} under {}", text, names)};
 }
 
-/// What policies need of jobs and no job says, beside recorded starts.
+/// Notes on properties that policies need but no job has, other than recorded starts.
 std::vector<MaybeNote> lacks(const Workload& workload, std::span<const PreparedPolicy> policies) {
   return {lacking(
               workload, policies, &PolicyNeeds::deadlines, [](const Job& job) { return job.has_deadline(); },
@@ -131,7 +131,7 @@ std::vector<MaybeNote> lacks(const Workload& workload, std::span<const PreparedP
               "no job has a tenant, whose share counts")};
 }
 
-/// Says so if there are deadlines that lie before their submission; none otherwise.
+/// Note on deadlines before the submission; none otherwise.
 MaybeNote hopeless_deadlines(const Workload& workload) {
   const auto hopeless = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                       [](const Job& job) { return job.deadline < job.submit; });
@@ -140,8 +140,8 @@ MaybeNote hopeless_deadlines(const Workload& workload) {
               count_of(hopeless, "job") + " with a deadline before the submission, which nothing can meet"};
 }
 
-/// Says from when on policies that go by recorded starts run jobs that have none; an error if no job has one,
-/// none if there is nothing to say.
+/// Note on the time from which policies that use recorded starts run jobs without one. Error if no job has a
+/// start; none if all have.
 Result<MaybeNote> jobs_without_recorded_start(const Workload& workload,
                                               std::span<const PreparedPolicy> policies) {
   const std::string names = policies_that(
@@ -159,7 +159,7 @@ Result<MaybeNote> jobs_without_recorded_start(const Workload& workload,
                           count_of(without, "job"))};
 }
 
-/// The types that jobs ask for and the cluster lacks, with the numbers of their jobs.
+/// GPU types that jobs request but the cluster lacks, with the numbers of their jobs.
 std::string lacking_types(const Workload& workload, const GpuTypes& types) {
   std::vector<std::int64_t> jobs_by_type(workload.gpu_types.size());
   for (const Job& job : workload.jobs) {

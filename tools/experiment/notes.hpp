@@ -1,5 +1,5 @@
-/// Notes on a scenario: what is assumed, generated or extrapolated, what policies know of its jobs, what
-/// placements ignore, which options have no effect.
+/// Notes on a scenario: assumed, generated or extrapolated values, the knowledge of policies, requests that
+/// placements ignore, options without effect.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@
 
 namespace vtrain {
 
-/// What a note is about.
+/// Subject of a note.
 enum class NoteKind : std::uint8_t {
-  Trace,         ///< the trace, as its reader took it
-  Cluster,       ///< the cluster, as its reader took it
+  Trace,         ///< the trace, as its reader understood it
+  Cluster,       ///< the cluster, as its reader understood it
   Generated,     ///< jobs that nobody recorded
   Changed,       ///< jobs that rules changed: models, run times, deadlines, estimates, tenants
-  RunTimes,      ///< where run times come from
-  Extrapolated,  ///< run times that rest on numbers beyond what was measured
+  RunTimes,      ///< sources of run times
+  Extrapolated,  ///< run times extrapolated beyond measurements
   Speeds,        ///< speeds of jobs on other numbers, types and sites of GPUs
-  Tenants,       ///< who shares the cluster, and what jobs ask for that no policy looks at
-  Policies,      ///< what policies know and ignore
-  Placement,     ///< what the placement ignores
-  Disruptions,   ///< failures, checkpoints and what interruptions cost
+  Tenants,       ///< tenants of the cluster, and requests of jobs that no policy reads
+  Policies,      ///< information that policies know or ignore
+  Placement,     ///< requests that the placement ignores
+  Disruptions,   ///< failures, checkpoints and costs of interruptions
 };
 
 /// `trace`, `cluster`, `generated`, `changed`, `run-times`, ...
@@ -38,7 +38,7 @@ std::string_view name_of(NoteKind kind);
 /// One fact that decides how far results can be trusted.
 struct Note {
   NoteKind kind = NoteKind::Trace;
-  std::int64_t count = 0;  ///< jobs that it is about; 0 where it is about all, or about none
+  std::int64_t count = 0;  ///< number of jobs that it is about; 0 for all, or for none
   std::string text;        ///< a sentence for the reader of the results
 };
 
@@ -56,12 +56,11 @@ struct PreparedPolicy;
 Result<std::vector<Note>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
                                        bool types_differ, std::span<const PreparedPolicy> policies);
 
-/// Counts the deadlines that no schedule can meet which gives jobs the GPUs that they ask for; none if there
-/// are none.
+/// Note on deadlines that no schedule can meet with the GPUs that jobs request; none without such deadlines.
 std::optional<Note> tight_deadlines(const Workload& workload);
 
-/// Quotas of tenants, jobs of tenants, queues and QoS that the tree lacks, and requirements of
-/// jobs that nothing heeds.
+/// Quotas of tenants, jobs of tenants, queues and QoS that the tree lacks, and requirements of jobs that
+/// nothing reads.
 std::vector<Note> tenant_notes(const Workload& workload, const TenantTree& tree);
 
 /// GPU types and shares that jobs ask for and that the cluster lacks or the placement ignores.
@@ -69,12 +68,12 @@ std::vector<Note> placement_notes(const Workload& workload, const ClusterSpec& c
                                   PlacementKind placement);
 
 /// Speeds of the jobs that `speeds` knows by the sites of their gangs, the policies that ignore sites, and
-/// assumptions; none where sites make no difference. `curves` are those of the speeds.
+/// assumptions; none if sites make no difference. `curves` belong to `speeds`.
 std::vector<Note> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& curves,
                                    const Workload& workload, const ClusterSpec& cluster,
                                    PlacementKind placement, std::span<const PreparedPolicy> policies);
 
-/// The speed that spread gangs have under `--spread-factor`; `speeds` may be null.
+/// Speed of spread gangs under `--spread-factor`; `speeds` may be null.
 std::string spread_factor_note(double factor, const Workload& workload, const GangSpeedModel* speeds);
 
 /// Consequences of the order of the GPU types in the cluster for jobs that ask for none; empty where there is

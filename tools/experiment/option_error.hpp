@@ -1,5 +1,5 @@
-/// Errors in what an option was given. Fields of errors name options as users write them, `--cluster`: a
-/// front end that has other names translates them.
+/// Errors in an option's value. Fields of errors name options as users write them (`--cluster`). A front end
+/// with other names translates them.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace vtrain {
 
-/// An error in what an option was given: `--name: expected ..., found ...`, or `--name: key: ...`. An error
-/// in a file, or one of another option, says where it is and stays as it is.
+/// An error in an option's value: `--name: expected ..., found ...`, or `--name: key: ...`. An error in a
+/// file or in another option already says its place, and is returned unchanged.
 inline Error in_option(std::string option, Error error) {
   if (!error.file.empty() || error.field.starts_with("--")) return error;
   const bool is_named = option == "--" + error.field;
@@ -18,7 +18,7 @@ inline Error in_option(std::string option, Error error) {
   return error;
 }
 
-/// A result whose error is one in what an option was given.
+/// A result whose error is an error in an option's value.
 template <class T>
 Result<T> in_option(std::string option, Result<T> result) {
   if (result) return result;

@@ -22,7 +22,7 @@
 namespace vtrain {
 namespace {
 
-/// An error of the option that names the stacks that have the choice, if this one has not.
+/// Error if the stack lacks the option's choice; names the stacks that have it.
 Result<void> check_choice(std::string_view option, const Stack& stack, bool PlanChoices::*choice) {
   if (stack.choices.*choice) return {};
   std::vector<std::string_view> able;
@@ -33,18 +33,17 @@ Result<void> check_choice(std::string_view option, const Stack& stack, bool Plan
                .message = expected_found("a stack that can: " + list_names(able), stack.name)});
 }
 
-/// Errors where the stack cannot recompute some layers of a stage only.
+/// Error if the stack cannot recompute only some layers of a stage.
 Result<void> check_partial_recompute(const Stack& stack) {
   return check_choice("--partial-recompute", stack, &PlanChoices::partial_recompute);
 }
 
-/// Errors where no fork of the stack's framework has the schedule.
+/// Error if no fork of the stack's framework has the schedule.
 Result<void> check_zero_bubble(const Stack& stack) {
   return check_choice("--zero-bubble", stack, &PlanChoices::zero_bubble);
 }
 
-/// Errors where the stack cannot keep activations in the memory of the CPU, or the profile lacks the link to
-/// it.
+/// Error if the stack cannot keep activations in CPU memory, or the profile lacks the link to it.
 Result<void> check_offload(const Stack& stack, const GpuProfile& profile) {
   if (auto checked = check_choice("--offload", stack, &PlanChoices::offload); !checked) return checked;
   if (profile.host_bandwidth.value <= 0) {
@@ -83,7 +82,7 @@ Result<void> read_terms(const PlanSpec& spec, PlanRequest& question) {
   return {};
 }
 
-/// The plan of `--beside` on this number of GPUs.
+/// Prediction for the plan of option `beside` on this number of GPUs.
 Result<RankedPlan> predict_beside(const PlanRequest& question, GpuCount num_gpus) {
   const auto plan = on_gpus(*question.beside, num_gpus);
   if (!plan) return fail(plan.error());
@@ -93,7 +92,7 @@ Result<RankedPlan> predict_beside(const PlanRequest& question, GpuCount num_gpus
   return RankedPlan{*plan, times.iteration, prediction->memory.value(), times.breakdown};
 }
 
-/// Why no count has a plan: what is said of the largest.
+/// Error if no count has a plan, from the error of the largest count.
 Error no_plan_at_all(const std::vector<CountAnswer>& counts) {
   Error error = counts.back().found.error();
   error.field = "--gpus";
@@ -102,7 +101,7 @@ Error no_plan_at_all(const std::vector<CountAnswer>& counts) {
   return error;
 }
 
-/// What is said where no plan is in time: how long the fastest takes, and what it is under.
+/// Error if no plan meets the deadline, with the fastest plan's time and conditions.
 Error too_slow(const PlanRequest& question, const std::vector<RankedPlan>& fastest) {
   const RankedPlan& best = fastest[*choose_plan(fastest, Objective::Time, Nanoseconds::max())];
   return {

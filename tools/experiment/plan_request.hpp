@@ -1,4 +1,4 @@
-/// What `vtrain plan` is asked, and the answer.
+/// Request and answer of `vtrain plan`.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@
 
 namespace vtrain {
 
-/// What is asked, once the arguments have been read.
+/// A request whose arguments have been read.
 struct PlanRequest {
   TransformerModel model;
-  std::vector<std::string> warnings;  ///< of its file
+  std::vector<std::string> warnings;  ///< warnings about the model's file
   std::int64_t global_batch = 0;
-  bool assumes_batch = false;  ///< nobody named it, and none is published of the model
+  bool assumes_batch = false;  ///< the batch is neither given nor published for the model
   TrainingTarget target;
   std::vector<GpuCount> gpu_counts;
   Objective objective = Objective::Time;
@@ -33,35 +33,35 @@ struct PlanRequest {
   std::optional<double> deadline_s;
   PlanSearchOptions search;
   std::optional<ParallelPlan> beside;
-  std::vector<SpecFile> files;  ///< that were read
+  std::vector<SpecFile> files;  ///< files that were read
 };
 
-/// The plans of one number of GPUs, or why there is none.
+/// Plans for one number of GPUs, or the reason that there is none.
 struct CountAnswer {
   GpuCount num_gpus;
-  std::int64_t num_plans = 0;    ///< plans that were looked at
-  std::int64_t num_fitting = 0;  ///< of these, plans that fit into memory
+  std::int64_t num_plans = 0;    ///< plans that were examined
+  std::int64_t num_fitting = 0;  ///< examined plans that fit into memory
   Result<PlanSearchResult> found;
   std::optional<Result<RankedPlan>> beside;
 };
 
-/// What the search found.
+/// Result of the search.
 struct PlanReport {
   std::vector<CountAnswer> counts;
-  std::vector<RankedPlan> fastest;   ///< of each count that has any
+  std::vector<RankedPlan> fastest;   ///< fastest plan of each count that has any plan
   std::vector<std::size_t> front;    ///< positions in `fastest`, the best by the objective first
-  Fallbacks fallbacks;               ///< of the best
-  std::vector<std::string> remarks;  ///< likewise
-  std::int64_t num_plans = 0;        ///< of all counts
-  std::int64_t num_fitting = 0;      ///< likewise
+  Fallbacks fallbacks;               ///< fallbacks of the best plan
+  std::vector<std::string> remarks;  ///< remarks on the best plan
+  std::int64_t num_plans = 0;        ///< examined plans of all counts
+  std::int64_t num_fitting = 0;      ///< fitting plans of all counts
   double wall_s = 0;
 };
 
-/// Reads the arguments. Errors name options, or file and line of the model. Adds to `warnings` those of the
-/// model's file and of the target, also where it fails.
+/// Reads the arguments. Errors name options, or file and line of the model. Adds the warnings of the model's
+/// file and of the target to `warnings`, also on failure.
 Result<PlanRequest> read_plan_request(const PlanSpec& spec, std::vector<std::string>& warnings);
 
-/// Searches the plans. An error where no number of GPUs has any, or none is in time.
+/// Searches the plans. Errors: no number of GPUs has a plan; no plan meets the deadline.
 Result<PlanReport> make_plan_report(const PlanRequest& question);
 
 }  // namespace vtrain

@@ -28,15 +28,16 @@ namespace {
 
 /// The offered load of the embedded default: enough for a queue, so that policies differ.
 constexpr double kDefaultLoad = 1.1;
-/// Its longest job. The published traces have jobs of weeks, of which a few would be a day's whole work.
+/// Longest job of the embedded default. A few of the week-long jobs of published traces would fill a whole
+/// day.
 constexpr SimDuration kDefaultMaxDuration = std::chrono::hours(8);
 
-/// Adds a note on what is assumed.
+/// Adds a note.
 void note(ScenarioParts& parts, NoteKind kind, std::int64_t count, std::string text) {
   parts.notes.push_back({kind, count, std::move(text)});
 }
 
-/// Adds one for each sentence of a reader or a rule.
+/// Adds a note for each sentence of a reader or a rule.
 void note_all(ScenarioParts& parts, NoteKind kind, const std::vector<std::string>& sentences) {
   for (const std::string& sentence : sentences)
     note(parts, kind, 0, sentence);
@@ -47,7 +48,7 @@ void take_notes(ScenarioParts& parts, std::vector<Note> notes) {
                      std::make_move_iterator(notes.end()));
 }
 
-/// The cluster where none was given.
+/// The default cluster.
 Result<ClusterSpec> default_cluster(const ScenarioSpec& spec, const std::optional<std::int32_t>& named_gpus) {
   if (spec.trace.files.empty()) return ClusterSpec::parse(kDefaultCluster);
   if (named_gpus) return cluster_of_trace(*named_gpus);
@@ -69,7 +70,7 @@ Result<void> take_file(const std::string& label, const std::string& path, Scenar
   return {};
 }
 
-/// Keeps the cluster, with what its table left open and the hash of its file.
+/// Keeps the cluster, with assumptions on its table and the hash of its file.
 Result<void> take_cluster(ClusterSpec cluster, ScenarioParts& parts) {
   note_all(parts, NoteKind::Cluster, cluster.notes);
   if (!cluster.file.empty()) {
@@ -87,13 +88,13 @@ void take_policy_files(ScenarioParts& parts) {
   }
 }
 
-/// Whether some job's run time is not known yet.
+/// True if some job's run time is not known yet.
 bool needs_prices(const Workload& workload) {
   return std::any_of(workload.jobs.begin(), workload.jobs.end(),
                      [](const Job& job) { return job.duration.count() == 0; });
 }
 
-/// The embedded default: a day of LLM jobs that offers the cluster more work than it can do.
+/// The embedded default: a day of LLM jobs with more work than the cluster's capacity.
 Result<void> generate_default_day(const ModelMix& models, std::uint64_t seed, const CurvesByType& curves,
                                   ScenarioParts& parts) {
   GeneratorOptions options;
@@ -147,7 +148,7 @@ Result<std::optional<std::int32_t>> take_trace(const ScenarioSpec& spec, Scenari
   return read->trace.num_gpus;
 }
 
-/// Says so where run times of the trace are not what the predictor expects.
+/// Adds a note if run times of the trace differ from predictions.
 void note_run_times(const RunTimeRatios& ratios, bool any_elastic, ScenarioParts& parts) {
   constexpr double kNoticeable = 0.01;
   if (ratios.least > 1 - kNoticeable && ratios.most < 1 + kNoticeable) return;
@@ -160,7 +161,7 @@ void note_run_times(const RunTimeRatios& ratios, bool any_elastic, ScenarioParts
                    parts.pricing->made_with(), any_elastic ? "elastic policies go by that; for all: " : ""));
 }
 
-/// Lets the predictor tell how fast jobs are where their gangs are, if that makes a difference.
+/// Gives jobs predicted speeds by the sites of their gangs, if sites make a difference.
 void take_gang_speeds(const CurvesByType& curves, ScenarioParts& parts) {
   auto speeds = std::make_unique<PredictedSpeeds>(parts.workload, curves);
   if (speeds->num_jobs() == 0) return;
@@ -169,7 +170,7 @@ void take_gang_speeds(const CurvesByType& curves, ScenarioParts& parts) {
   parts.gang_speed_model = std::move(speeds);
 }
 
-/// Says what preemption and resizing cost, if anything preempts or resizes jobs.
+/// Describes the cost of preemption and resizing, if anything preempts or resizes jobs.
 void note_interruption_cost(const DisruptionRules& rules, const std::optional<Disruptions>& disruptions,
                             const DisruptionArguments& arguments, ScenarioParts& parts) {
   const bool any = std::ranges::any_of(parts.policies, [](const PreparedPolicy& policy) {
@@ -190,7 +191,7 @@ void note_interruption_cost(const DisruptionRules& rules, const std::optional<Di
                      fmt::join(others, ", ")));
 }
 
-/// Reads what is to happen to the jobs, once they and the cluster are known.
+/// Reads disruptions, once jobs and cluster are known.
 Result<void> take_disruptions(const ScenarioSpec& spec, const DisruptionRules& rules, ScenarioParts& parts,
                               std::vector<std::string>& warnings) {
   DisruptionArguments named = spec.disruptions;
@@ -228,8 +229,8 @@ Result<std::vector<PreparedPolicy>> prepare_policies(const ScenarioSpec& spec,
   return policies;
 }
 
-/// The placement that a spec names. Traces rarely say how gangs were placed, so `auto` is the one that
-/// assumes nothing; jobs of the embedded default pay for the nodes that they spread over.
+/// The placement that a spec names. Traces rarely record the placement of gangs, so `auto` assumes nothing
+/// for them. Jobs of the embedded default are slower when spread over more nodes.
 Result<PlacementKind> placement_of(const ScenarioSpec& spec) {
   if (spec.placement == "auto")
     return spec.trace.files.empty() ? PlacementKind::Consolidate : PlacementKind::Count;
@@ -238,7 +239,7 @@ Result<PlacementKind> placement_of(const ScenarioSpec& spec) {
   return placement;
 }
 
-/// What a spec says without any file.
+/// Rules of a spec that need no file.
 struct ScenarioRules {
   std::vector<PreparedPolicy> policies;
   PlacementKind placement;
@@ -246,7 +247,7 @@ struct ScenarioRules {
   DisruptionRules disruptions;
 };
 
-/// Reads what can be read before files are: a misspelt policy should not cost a long read.
+/// Reads the rules before any file, so that a misspelt policy fails at once.
 Result<ScenarioRules> read_rules(const ScenarioSpec& spec, const PolicyRegistry& registry,
                                  std::vector<std::string>& warnings) {
   if (auto checked = check_spec(spec); !checked) return fail(std::move(checked.error()));
@@ -279,7 +280,7 @@ Result<ScenarioRules> read_rules(const ScenarioSpec& spec, const PolicyRegistry&
                        *std::move(disruptions)};
 }
 
-/// Reads the cluster, what prices jobs, and the trace if there is one.
+/// Reads the cluster, the predictor of run times, and the trace (if any).
 Result<void> read_inputs(const ScenarioSpec& spec, ScenarioParts& parts, std::vector<std::string>& warnings) {
   std::optional<ClusterSpec> cluster;
   if (!spec.cluster.empty()) {
@@ -310,7 +311,7 @@ Result<void> read_inputs(const ScenarioSpec& spec, ScenarioParts& parts, std::ve
   return take_cluster(*std::move(cluster), parts);
 }
 
-/// Reads who shares the cluster, or takes its virtual clusters for that.
+/// Reads the tenants of the cluster, or makes them from its virtual clusters.
 Result<void> take_tenants(const ScenarioSpec& spec, ScenarioParts& parts,
                           std::vector<std::string>& warnings) {
   if (spec.tenant_tree.empty()) {
@@ -336,7 +337,7 @@ Result<void> take_curves(bool strict, ScenarioParts& parts) {
   return {};
 }
 
-/// Says which options nothing reads where no job has a model.
+/// Warns of options that have no effect if no job has a model.
 void warn_of_predictor_options(const PricingArguments& arguments, std::vector<std::string>& warnings) {
   for (const auto& [option, value] :
        {std::pair("--profile", arguments.profile), std::pair("--stack", arguments.stack),
@@ -347,7 +348,7 @@ void warn_of_predictor_options(const PricingArguments& arguments, std::vector<st
   }
 }
 
-/// How many run times are predicted from numbers that no measurement covers; none for none.
+/// Note on the number of run times extrapolated beyond measurements; none without any.
 std::optional<Note> fallbacks_of_prices(const ScenarioParts& parts) {
   const std::int64_t jobs =
       count_jobs_with_fallbacks(parts.workload, parts.pricing->on(parts.cluster, parts.workload));
@@ -357,8 +358,8 @@ std::optional<Note> fallbacks_of_prices(const ScenarioParts& parts) {
                           count_of(jobs, "job"))};
 }
 
-/// Says what the prices of jobs rest on. Under `--strict` prices of GPUs without a profile, and such as rest
-/// on numbers beyond what was measured, are an error.
+/// Adds notes on the sources of predicted run times. Under `--strict`, GPUs without a profile and
+/// extrapolated run times are errors.
 Result<void> note_prices(const ScenarioSpec& spec, bool predicted, bool keeps_durations, ScenarioParts& parts,
                          std::vector<std::string>& warnings) {
   const bool strict = spec.trace.strict;
@@ -391,7 +392,7 @@ Result<void> note_prices(const ScenarioSpec& spec, bool predicted, bool keeps_du
   return {};
 }
 
-/// Keeps jobs from types of GPUs on which their models have no plan, and says so.
+/// Keeps jobs from types of GPUs on which their models have no plan, and adds a note.
 void keep_to_types_with_plan(ScenarioParts& parts) {
   const GpuTypes types(parts.cluster, parts.workload.gpu_types);
   const std::int64_t jobs = keep_to_types_with_plan(
@@ -402,8 +403,8 @@ void keep_to_types_with_plan(ScenarioParts& parts) {
                    jobs == 1 ? "keeps" : "keep"));
 }
 
-/// Generates jobs where no trace is given, changes them as asked, and gives each a duration, its speed where
-/// its gang is and, under elastic policies, its throughput curve.
+/// Generates jobs if no trace is given, and transforms them. Gives each job a duration, its speed by site
+/// and, under elastic policies, its throughput curve.
 Result<void> complete_jobs(const ScenarioSpec& spec, Transformations transformations, ScenarioParts& parts,
                            std::vector<std::string>& warnings) {
   keep_to_types_with_plan(parts);
@@ -441,7 +442,7 @@ Result<void> complete_jobs(const ScenarioSpec& spec, Transformations transformat
   return note_prices(spec, predicted, keeps_durations, parts, warnings);
 }
 
-/// Names files in texts as the spec does.
+/// Replaces paths in texts by the names in the spec.
 void name_files(ScenarioParts& parts) {
   const SpecFiles& files = parts.spec.files;
   parts.trace_name = files.with_names(std::move(parts.trace_name));

@@ -42,7 +42,7 @@ std::string sealed(std::string_view record) {
   return fmt::format("{{\"sha256\": \"{}\", \"record\":\n{}}}\n", sha256_of_text(record), record);
 }
 
-/// The record of such a document; none if any byte of it changed.
+/// The record of such a document; none if any of its bytes changed.
 std::optional<std::string> unsealed(std::string_view document) {
   const std::size_t end = std::string_view("}\n").size();
   const std::size_t begin = sealed("").size() - end;
@@ -55,11 +55,11 @@ std::optional<std::string> unsealed(std::string_view document) {
 }  // namespace
 
 /// A folder with one file for each key, under the hash of the key. Files are replaced as a whole, so that
-/// processes may share the folder. A file that cannot be read or written counts as absent: a cache that does
-/// not work only costs time. So does one that is damaged, which is counted, and what is no regular file.
+/// processes may share the folder. A file that cannot be read or written counts as absent: a broken cache
+/// only costs time. Damaged files count as absent, too, and are counted. So do files that are not regular.
 class CurveCache : public CurveStore {
  public:
-  /// Saving makes the folder.
+  /// Takes the folder, which saving creates.
   explicit CurveCache(fs::path folder) : folder_(std::move(folder)) {}
 
   std::optional<std::string> load(const std::string& key) override {
@@ -92,7 +92,7 @@ class CurveCache : public CurveStore {
 
 namespace {
 
-/// None when the environment names no place.
+/// Folder of the cache; none if the environment names no place.
 std::optional<fs::path> curve_cache_folder() {
   const auto folder_of = [](const char* variable) -> fs::path {
     const char* const value = std::getenv(variable);
@@ -105,10 +105,10 @@ std::optional<fs::path> curve_cache_folder() {
   return std::nullopt;
 }
 
-/// The kind of curve that is none.
+/// Kind that means no curves.
 constexpr std::string_view kNoCurves = "none";
 
-/// Of each type of GPUs the largest nodes that it has.
+/// Largest nodes of each type of GPUs.
 std::vector<NodeGroup> largest_nodes(const ClusterSpec& cluster) {
   const GpuTypes types(cluster, NameTable{});
   std::vector<NodeGroup> largest(types.names().size());
@@ -258,7 +258,7 @@ std::string ClusterPricing::describe() const {
 
 namespace {
 
-/// Which jobs are elastic.
+/// Sentences on elastic jobs.
 std::vector<std::string> elastic_sentences(const ClusterPricing& curves, std::int64_t predicted,
                                            std::int64_t elastic, std::int64_t jobs) {
   const std::string of_all = fmt::format("of {} elastic", count_of(jobs, "job"));

@@ -16,7 +16,7 @@
 namespace vtrain {
 namespace {
 
-/// What a function gives, and an exception as an error: none crosses the border of the library.
+/// Result of a function, with exceptions turned into errors: none leaves the library.
 template <class Function>
 auto without_exceptions(const Function& function) -> decltype(function()) {
   try {
@@ -35,10 +35,10 @@ auto without_exceptions(const Function& function) -> decltype(function()) {
 struct Scenario::State {
   ScenarioParts parts;
   const PolicyRegistry* registry = nullptr;
-  /// Policies that were made while the spec was read, whose files may be pipes. The first run of each takes
-  /// it; later ones make it anew.
+  /// Policies that were made while the spec was read, whose files may be pipes. The first run of each policy
+  /// takes it; later runs make it again.
   std::vector<PreparedPolicy> made;
-  std::mutex mutex;  ///< of `made`
+  std::mutex mutex;  ///< guards `made`
 
   Result<PreparedPolicy> take_policy(const std::string& spec) {
     {

@@ -1,4 +1,4 @@
-/// Scenarios: jobs, a cluster and rules, read once, under which policies run as often as wanted.
+/// Scenarios: jobs, a cluster and rules, read once and replayed any number of times.
 #pragma once
 
 #include <atomic>
@@ -27,11 +27,11 @@ namespace vtrain {
 
 struct ScenarioParts;
 
-/// How runs of a scenario are done. Results do not depend on it.
+/// Options of a run. Results do not depend on them.
 struct RunOptions {
-  bool record_segments = false;  ///< keep the intervals in which jobs held GPUs, for timelines and charts
-  unsigned threads = 1;          ///< of `run_all`; 0: one per processor
-  /// Counts the jobs that have come to their end, of all runs together, for whoever watches. May be null.
+  bool record_segments = false;  ///< keep the segments of jobs, for timelines and charts
+  unsigned threads = 1;          ///< threads of `run_all`; 0: one per processor
+  /// Counter of ended jobs over all runs, for progress displays. May be null.
   std::atomic<std::int64_t>* jobs_done = nullptr;
 };
 
@@ -42,14 +42,14 @@ struct RunResult {
   double wall_s = 0;  ///< time for the simulation alone
 };
 
-/// What a spec says, read and complete. It does not change once it is prepared: threads may share it, and
-/// what a run gives depends on the policy alone. No function throws.
+/// A spec with its inputs read and completed. It does not change after preparation: threads may share it, and
+/// a run's result depends on the policy alone. No function throws.
 class Scenario {
  public:
   /// Reads the files of the spec, or generates its jobs, and gives each job a run time, a deadline and its
-  /// speeds. Adds to `warnings` the options that have no effect, also where it fails. Errors name options as
-  /// users write them (`--cluster`), or file, line and field; `SpecDocument::in_file` translates them.
-  /// `registry`, in which policies are looked up, outlives the scenario.
+  /// speeds. Adds options without effect to `warnings`, also on failure. Errors name options as users write
+  /// them (`--cluster`), or file, line and field; `SpecDocument::in_file` translates them. Policies are
+  /// looked up in `registry`, which must outlive the scenario.
   static Result<Scenario> prepare(ScenarioSpec spec, std::vector<std::string>& warnings,
                                   const PolicyRegistry& registry = PolicyRegistry::built_in());
   Scenario(Scenario&&) noexcept;
@@ -57,33 +57,33 @@ class Scenario {
   ~Scenario();
 
   /// Replays the jobs under a policy, `NAME[:key=value,...]`. Errors: an unknown policy or a wrong parameter;
-  /// an elastic policy where the spec names none, so that no speeds were prepared; those of `simulate`.
+  /// an elastic policy if the spec names none, as speeds were not prepared; those of `simulate`.
   Result<RunResult> run(const std::string& policy, const RunOptions& options = {}) const;
-  /// Replays them under every policy of the spec; results come in their order.
+  /// Replays the jobs under every policy of the spec. Results are in the order of the policies.
   Result<std::vector<RunResult>> run_all(const RunOptions& options = {}) const;
 
   const ScenarioSpec& spec() const;
   const Workload& workload() const;
   const ClusterSpec& cluster() const;
-  /// Tenants that share the cluster; empty where none are given.
+  /// Tenants that share the cluster; empty if none is given.
   const TenantTree& tenants() const;
   PlacementKind placement() const;
-  /// None: nothing happens to jobs beside what policies do.
+  /// Disruptions of the jobs. None: only policies interrupt jobs.
   const std::optional<Disruptions>& disruptions() const;
-  /// True if a rule made deadlines that no trace has.
+  /// True if a rule made the deadlines, not the trace.
   bool deadlines_are_made() const;
-  /// What preemption and resizing cost jobs, as a sentence; empty where no policy of the spec and no failure
+  /// Sentence on the cost of preemption and resizing. Empty if no policy of the spec and no failure
   /// interrupts jobs.
   const std::string& interruption_cost() const;
   /// The trace's file, or a description of the generated jobs.
   const std::string& trace_name() const;
-  /// As read; empty for generated jobs.
+  /// Format of the trace; empty for generated jobs.
   const std::string& trace_format() const;
   /// Rows of the trace that are no jobs.
   const SkippedRows& skipped() const;
-  /// What is synthetic, assumed or extrapolated.
+  /// Synthetic, assumed or extrapolated values.
   const std::vector<Note>& notes() const;
-  /// Label and value of each input, for people: file hashes, seeds, what priced the jobs.
+  /// Label and value of each input, for people: file hashes, seeds, predictor.
   const std::vector<std::pair<std::string, std::string>>& provenance() const;
   /// Every file that was read, with its hash.
   const std::vector<SpecFile>& files() const;
@@ -91,7 +91,7 @@ class Scenario {
   std::vector<std::string> input_paths() const;
   /// GPU profiles and software stacks that price jobs.
   std::string predictor() const;
-  /// Number of damaged records of the cache of iteration times, as a sentence; empty for none.
+  /// Sentence on the number of damaged records in the cache of iteration times; empty for none.
   std::vector<std::string> cache_warnings() const;
   /// Seconds that `prepare` took.
   double preparation_s() const;

@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 3> kTimelines = {"auto", "always", "never
 constexpr std::array<std::string_view, 4> kObjectives = {"", "time", "cost", "gpus"};
 constexpr double kMostSeed = 9223372036854775807.0;
 
-/// Calls `visit(field, value)` for each field of a spec: the one list of them.
+/// Calls `visit(field, value)` for each field of a spec: the only list of fields.
 template <class Visit>
 void for_each_field(auto& spec, const Visit& visit) requires requires {
   spec.placement;
@@ -73,7 +73,7 @@ void for_each_field(auto& spec, const Visit& visit) requires requires {
   visit(SpecField{"", "command", ""}, spec.command);
 }
 
-/// The same of a plan search.
+/// Calls `visit(field, value)` for each field of a plan search.
 template <class Visit>
 void for_each_field(auto& spec, const Visit& visit) requires requires {
   spec.model;
@@ -101,7 +101,7 @@ void for_each_field(auto& spec, const Visit& visit) requires requires {
   visit(SpecField{"", "zero_bubble", "--zero-bubble"}, spec.zero_bubble);
 }
 
-/// Where the files stand that a spec names, from the folder of the spec; null for a pipe or the like.
+/// Paths and hashes of a spec's files, relative to the spec's folder; null for a pipe or the like.
 ordered_json files_to_json(std::span<const SpecFile> files, const fs::path& folder) {
   ordered_json listed = ordered_json::object();
   for (const SpecFile& file : files) {
@@ -168,7 +168,7 @@ class FieldReader {
   const json& object_;
 };
 
-/// Reads the files of a spec that stands in `folder` and checks that they are as they were.
+/// Reads the files of a spec in `folder`, and checks that their hashes are unchanged.
 Result<std::vector<SpecFile>> read_files(const JsonDocument& document, const json& files,
                                          const fs::path& folder) {
   std::vector<SpecFile> listed;
@@ -199,8 +199,7 @@ Result<std::vector<SpecFile>> read_files(const JsonDocument& document, const jso
   return listed;
 }
 
-/// Lists the files of a spec that somebody wrote without listing them: values that are names of files in its
-/// folder.
+/// Lists the files of a hand-written spec without a list: values that name files in its folder.
 void list_named_files(auto& spec) {
   const auto list = [&files = spec.files](const std::string& name) {
     std::string path = files.locate(name);
@@ -217,7 +216,7 @@ void list_named_files(auto& spec) {
   });
 }
 
-/// Errors where a policy of a spec is unknown or has a wrong parameter.
+/// Error if a policy of a spec is unknown or has a wrong parameter.
 Result<void> check_policies(const JsonDocument& document, const json& object, const ScenarioSpec& spec) {
   for (std::size_t i = 0; i < spec.policies.size(); ++i) {
     const auto policy = PolicyRegistry::built_in().parse(spec.policies[i]);
@@ -228,12 +227,12 @@ Result<void> check_policies(const JsonDocument& document, const json& object, co
   }
   return {};
 }
-/// A plan search has none.
+/// Accepts a plan search, which has no policies.
 Result<void> check_policies(const JsonDocument&, const json&, const PlanSpec&) {
   return {};
 }
 
-/// The object of a document that is the spec: the document itself, or its member `spec`.
+/// Object with the spec: the document itself, or its member `spec`.
 Result<const json*> find_spec(const JsonDocument& document) {
   const json& root = document.root();
   if (!root.is_object())
@@ -302,7 +301,7 @@ Result<SpecDocument<Spec>> read_spec(const fs::path& file) {
   return parse_spec<Spec>(*std::move(text), file);
 }
 
-/// An error of an option whose value is none of its words, or out of its range.
+/// Error for an option whose value is not an allowed word, or is out of range.
 template <class Spec>
 Result<void> check_fields(const Spec& spec) {
   std::optional<Error> error;

@@ -1,4 +1,4 @@
-/// Specs: what a replay or a plan search was asked, as plain values that go to JSON and come back.
+/// Specs: requests for a replay or a plan search, as plain values that convert to and from JSON.
 #pragma once
 
 #include <cstdint>
@@ -18,31 +18,28 @@ namespace vtrain {
 
 class JsonDocument;
 
-/// One file that a spec names, or that is read with one (tables beside a trace).
+/// One file that a spec names, or that is read with one (tables next to a trace).
 struct SpecFile {
-  std::string name;      ///< as the spec names it
-  std::string path;      ///< where it is, from the current folder
-  std::string sha256{};  ///< of its bytes, in hexadecimal; empty where they are gone (a pipe)
+  std::string name;      ///< name in the spec
+  std::string path;      ///< path from the current folder
+  std::string sha256{};  ///< hash of the bytes, in hexadecimal; empty for a pipe
 };
 
-/// The files of a spec: where they are, and how texts name them. Those of a spec from the command line are
-/// where their names say.
+/// The files of a spec, with their paths and names. For a spec from the command line, names are paths.
 struct SpecFiles {
-  std::filesystem::path folder{};  ///< of the spec's file, which relative names refer to
-  std::vector<SpecFile> listed{};  ///< with their hashes, as the spec's file lists them
+  std::filesystem::path folder{};  ///< folder of the spec's file, the base of relative names
+  std::vector<SpecFile> listed{};  ///< files and hashes listed in the spec's file
 
-  /// The path of the file of this name. A name that is no file's (`h100`, `16x8:a100`) stays as it is.
+  /// The path of the file of this name. A name of no file (`h100`, `16x8:a100`) is returned unchanged.
   std::string locate(const std::string& name) const;
-  /// `text` with the names of files in the place of their paths, so that a result does not depend on the
-  /// folder in which a spec is repeated.
+  /// Replaces paths of files in `text` by their names, so that results do not depend on the current folder.
   std::string with_names(std::string text) const;
 };
 
-/// What is replayed: jobs, cluster, policies and rules, and what is written of it. Defaults are those of
-/// `vtrain replay`.
+/// Request for a replay: jobs, cluster, policies, rules and outputs. Defaults are those of `vtrain replay`.
 struct ScenarioSpec {
   TraceArguments trace{};     ///< without files: the embedded default, a generated day of LLM jobs
-  std::string cluster{};      ///< empty: what the trace names, or the default
+  std::string cluster{};      ///< empty: the trace's cluster, or the default
   std::string tenant_tree{};  ///< file; empty: the cluster's virtual clusters, if it has any
   /// A name of `placements()`, or `auto`: `consolidate` for the embedded default, `count` for a trace.
   std::string placement = "auto";
@@ -52,12 +49,12 @@ struct ScenarioSpec {
   std::vector<std::string> policies{};  ///< specs, `NAME:key=value,...`
   std::string timeline = "auto";        ///< `always`, `never` or `auto`
   std::string by{};                     ///< `tenant`, `user`, `queue`, `type` or `size`; empty: none
-  bool spreadsheet_safe = false;        ///< of the names in tables
-  std::string command{};                ///< that was first given for it, for people; may be empty
+  bool spreadsheet_safe = false;        ///< names in tables are safe to open in spreadsheets
+  std::string command{};                ///< original command, for people; may be empty
   SpecFiles files{};
 };
 
-/// What `vtrain plan` is asked.
+/// Request for `vtrain plan`.
 struct PlanSpec {
   std::string model{};
   std::string gpus{};
@@ -78,19 +75,19 @@ struct PlanSpec {
 
 /// One field of a spec.
 struct SpecField {
-  std::string_view group;                            ///< object that has it, empty for the outermost
-  std::string_view key;                              ///< in JSON
-  std::string_view option;                           ///< of the command line, which errors name
-  std::span<const std::string_view> choices{};       ///< the only values, if there are any
-  double low = 0;                                    ///< least of a number
-  double high = std::numeric_limits<double>::max();  ///< largest of a number
+  std::string_view group;                       ///< JSON object that holds the field; empty for the outermost
+  std::string_view key;                         ///< key in JSON
+  std::string_view option;                      ///< option of the command line, named in errors
+  std::span<const std::string_view> choices{};  ///< the allowed values; empty: any
+  double low = 0;                               ///< smallest allowed number
+  double high = std::numeric_limits<double>::max();  ///< largest allowed number
 };
 
 /// The version of the JSON below.
 inline constexpr std::int64_t kSpecVersion = 1;
 
-/// The spec under its keys, with the files that were read, where they are from `folder`, in which the JSON is
-/// to stand.
+/// The spec under its keys, with the files that were read. Their paths are relative to `folder`, which will
+/// hold the JSON.
 nlohmann::ordered_json spec_to_json(const ScenarioSpec& spec, std::span<const SpecFile> files,
                                     const std::filesystem::path& folder);
 nlohmann::ordered_json spec_to_json(const PlanSpec& spec, std::span<const SpecFile> files,
@@ -102,21 +99,20 @@ struct SpecDocument {
   Spec spec;
   std::shared_ptr<const JsonDocument> document;
 
-  /// An error of an option as one of the field of the file that it comes from, with its line; other errors
-  /// stay as they are.
+  /// Turns an option's error into an error of the file's field, with its line. Returns other errors
+  /// unchanged.
   Error in_file(Error error) const;
 };
 
-/// Reads a spec: `run.json` of a run folder, or a document with the spec alone. Errors: what is no spec, one
-/// of another version, an unknown key (with the nearest known one), a value that its field cannot have, a
-/// file that is missing or whose hash is another.
+/// Reads a spec: `run.json` of a run folder, or a document with the spec alone. Errors: no spec; another
+/// version; an unknown key (with the nearest known one); an invalid value; a missing file; another hash.
 Result<SpecDocument<ScenarioSpec>> read_scenario_spec(const std::filesystem::path& file);
-/// The same of what `vtrain plan --json` prints.
+/// Reads the spec in the output of `vtrain plan --json`.
 Result<SpecDocument<PlanSpec>> read_plan_spec(const std::filesystem::path& file);
-/// The same of a text that stands in `file`.
+/// Parses the text of `file` as `read_scenario_spec` does.
 Result<SpecDocument<ScenarioSpec>> parse_scenario_spec(std::string text, const std::filesystem::path& file);
 
-/// Checks the values that have only some words or a range. Errors name the option.
+/// Checks values that are limited to some words or to a range. Errors name the option.
 Result<void> check_spec(const ScenarioSpec& spec);
 Result<void> check_spec(const PlanSpec& spec);
 

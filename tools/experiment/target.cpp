@@ -12,7 +12,7 @@
 namespace vtrain {
 namespace {
 
-/// As given, or that of the stack.
+/// Precision as given, or the stack's.
 Result<Precision> read_precision(const std::string& name, const Stack& stack, const GpuProfile& profile) {
   auto precision = name.empty() ? stack.choices.precision : parse_precision(name);
   if (precision) {

@@ -1,4 +1,4 @@
-/// Reads what is to be trained on: the cluster, the GPU profile and the software stack.
+/// Reads the target of training: cluster, GPU profile and software stack.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,15 +17,15 @@ namespace vtrain {
 /// The nodes of a group, as profiles know them.
 NodeShape node_shape(const NodeGroup& nodes);
 
-/// An error of `resolve_target` with the option that it is about, where a name came from one: `--profile`,
-/// `--stack`, and `--cluster` for the cluster's GPUs.
+/// Adds the option to an error of `resolve_target`, if an option gave the name: `--profile`, `--stack`, and
+/// `--cluster` for the cluster's GPUs.
 Error in_target_option(Error error);
 
 /// A note in the words of the command line.
 std::string describe_note(const TargetNote& note);
 
-/// A target of plan searches. The memory of its profile is without the headroom; the precision of its stack
-/// is that of every plan that is searched.
+/// A target of plan searches. The memory of its profile is without the headroom; every searched plan has the
+/// precision of its stack.
 struct TrainingTarget : Target {
   std::optional<ClusterSpec> cluster{};  ///< none: only a number of GPUs is given
   double headroom = 0;                   ///< `TargetArguments::headroom`
@@ -34,14 +34,13 @@ struct TrainingTarget : Target {
 /// `profile`, `stack`, `precision`, `calibration` and `headroom_percent`.
 nlohmann::ordered_json target_to_json(const TrainingTarget& target);
 
-/// `stack megatron-core, bf16`, and what calibrates it and is left free of memory.
+/// `stack megatron-core, bf16`, with the calibration and the headroom.
 std::string describe_target(const TrainingTarget& target);
 
-/// A line that says so where nothing named the stack and it is of old software; empty otherwise.
+/// Line that tells that the default stack is old software; empty for a named or newer stack.
 std::string default_stack_note(const TrainingTarget& target);
 
-/// Reads the arguments. Adds to `warnings` where a named profile is not that of
-/// the cluster's GPUs, or its nodes are not the cluster's.
+/// Reads the arguments. Warns if a named profile differs from the cluster's GPUs or nodes.
 Result<TrainingTarget> read_target(const TargetArguments& arguments, std::vector<std::string>& warnings);
 
 }  // namespace vtrain

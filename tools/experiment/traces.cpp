@@ -20,7 +20,7 @@
 namespace vtrain {
 namespace {
 
-/// Reads a trace; of what can be read only once the hash is taken on the way.
+/// Reads a trace, and hashes inputs that can be read only once at the same time.
 Result<Trace> read_one(const std::string& path, const TraceArguments& arguments,
                        std::map<std::string, std::string>& hashes) {
   const ReadOptions options{.strict = arguments.strict,
@@ -37,7 +37,7 @@ Result<Trace> read_one(const std::string& path, const TraceArguments& arguments,
   return trace;
 }
 
-/// Throughput tables that nothing reads are a mistake.
+/// Error if throughput tables are given that nothing reads.
 Result<void> check_throughputs(const TraceArguments& arguments, const std::vector<TraceFile>& files) {
   std::vector<std::string_view> able;
   for (const TraceFormat& format : trace_formats()) {

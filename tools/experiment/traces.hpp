@@ -23,24 +23,24 @@ struct TraceFile {
   SkippedRows skipped;
 };
 
-/// What was read.
+/// Result of reading traces.
 struct TraceFiles {
   Trace trace;  ///< the jobs of all files
   std::vector<TraceFile> files;
-  /// SHA-256 of what can be read only once (standard input, pipes), by path.
+  /// SHA-256 of inputs that can be read only once (standard input, pipes), by path.
   std::map<std::string, std::string> hashes;
 
-  /// For people: the file, or the first one and how many more.
+  /// Name for people: the file, or the first file and the number of others.
   std::string name() const;
-  /// The SHA-256 of one of `trace.files`; empty of what is gone (`hash_of_input`).
+  /// SHA-256 of one of `trace.files`; empty if it can no longer be read (`hash_of_input`).
   Result<std::string> hash_of(const std::string& path) const;
 };
 
-/// The cluster of generated jobs where none is given: 128 A100.
+/// Default cluster of generated jobs: 128 A100.
 inline constexpr const char* kDefaultCluster = "16x8:a100";
 
-/// The cluster of a trace that names nothing but its number of GPUs: any GPUs, each a node. Error: more than
-/// a cluster may have.
+/// The cluster of a trace that gives only a number of GPUs: nodes of one GPU of any type. Error: more than a
+/// cluster may have.
 Result<ClusterSpec> cluster_of_trace(std::int32_t num_gpus);
 
 /// Reads the files and joins them (`join_traces`) under their names (`trace_names`).

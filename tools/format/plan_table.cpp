@@ -21,20 +21,21 @@ using nlohmann::ordered_json;
 
 constexpr double kSecondsPerHour = 3600;
 
-/// One column: its title, what it says of a plan, and whether it is left out while every plan says `usual`.
+/// One column: its title, its text for a plan, and the text `usual`. A column of usual texts alone may be
+/// left out.
 struct Column {
   std::string title;
   std::function<std::string(const RankedPlan&)> show;
   std::string usual{};
 };
 
-/// `64`, with virtual stages `8 (4)`.
+/// Pipeline stages: `64`, or `8 (4)` with virtual stages.
 std::string stages_text(const ParallelPlan& plan) {
   if (plan.virtual_stages == 1) return with_thousands(plan.pipeline);
   return fmt::format("{} ({})", with_thousands(plan.pipeline), plan.virtual_stages);
 }
 
-/// The same with a mark that `plan_table` explains.
+/// Pipeline stages with a mark that `plan_table` explains.
 std::string marked_stages_text(const ParallelPlan& plan) {
   return (plan.ends_count_as_layers ? "*" : "") + stages_text(plan);
 }
@@ -85,7 +86,7 @@ std::vector<Column> cost_columns(const TrainingTerms& terms) {
   return columns;
 }
 
-/// The parts of a breakdown with their names, and what more of each is called.
+/// Parts of a breakdown with their names, and the word for a larger amount of each.
 struct Part {
   std::string_view name;
   Nanoseconds Breakdown::*time;
@@ -201,7 +202,7 @@ std::string_view layer_communication(const ParallelPlan& plan) {
 
 namespace {
 
-/// What a plan says of a field, in words.
+/// Value of a plan's field, in words.
 std::string field_phrase(const Field<ParallelPlan>& field, const ParallelPlan& plan) {
   if (field.key == "pipeline") return "pipeline " + stages_text(plan);
   if (field.key == "recompute")

@@ -1,4 +1,4 @@
-/// Plans as people and programs read them; what `plan` and `scale` share.
+/// Plans as text and JSON, shared by `plan` and `scale`.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,15 +15,15 @@
 
 namespace vtrain {
 
-/// What is to be trained and what a GPU-hour costs: turns iteration times into days and money.
+/// Training amount and price of a GPU-hour: turn iteration times into days and money.
 struct TrainingTerms {
   double tokens_per_iteration = 0;
   std::optional<double> usd_per_gpu_hour{};
-  std::optional<double> tokens{};  ///< to train on
+  std::optional<double> tokens{};  ///< tokens to train on
 
-  /// Iterations that the tokens take; `tokens` must be there.
+  /// Iterations needed for all tokens; `tokens` must be set.
   double iterations() const;
-  /// Time to train on all tokens.
+  /// Time to train on all tokens, seconds.
   double training_seconds(const RankedPlan& plan) const;
   /// Dollars per million tokens, or GPU-hours without a price.
   double cost_per_million_tokens(const RankedPlan& plan) const;
@@ -31,20 +31,20 @@ struct TrainingTerms {
   double training_cost(const RankedPlan& plan) const;
 };
 
-/// How fast a plan trains.
+/// Training speed of a plan.
 struct TrainingSpeed {
   double tokens_per_s = 0;
   FlopsPerSecond per_gpu{0};  ///< `model_flops`
-  double of_peak = 0;         ///< the same over the peak rate
-  double masked_share = 0;    ///< of the model
+  double of_peak = 0;         ///< `per_gpu` over the peak rate
+  double masked_share = 0;    ///< share of the model's FLOPs in the masked half of attention
 };
 
-/// That of a plan that takes so long for an iteration. `peak_rate` is that of one GPU.
+/// Speed of a plan with this iteration time. `peak_rate` is the peak of one GPU.
 TrainingSpeed training_speed(const TransformerModel& model, const ParallelPlan& plan, Nanoseconds iteration,
                              FlopsPerSecond peak_rate);
 
-/// `19,850 tokens/s   430 TFLOP/s per GPU   43 % of peak`, and how much of it is masked attention if that is
-/// much.
+/// `19,850 tokens/s   430 TFLOP/s per GPU   43 % of peak`, followed by the share without masked attention, if
+/// the latter is 5 % or more.
 std::string speed_text(const TrainingSpeed& speed);
 
 /// One row of a table of plans.
@@ -53,13 +53,13 @@ struct PlanRow {
   RankedPlan plan;
 };
 
-/// Rows of plans in aligned columns. Columns in which every plan has the usual value are left out; that of
-/// the GPUs is there when `with_gpus`. Lines below explain the marks of plans in which the ends count as
-/// layers, and of those that do not fit into memory.
+/// Rows of plans in aligned columns. Columns in which every plan has the usual value are left out.
+/// `with_gpus` adds the column of GPUs. Lines below explain two marks: the ends count as layers; the plan
+/// does not fit into memory.
 std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms, bool with_gpus);
 
-/// Whose collectives run inside the layers of a plan: `tensor`, `context`, `expert`, or `layer` where those
-/// of several do.
+/// Dimension whose collectives run inside the layers of a plan: `tensor`, `context`, `expert`, or `layer` for
+/// several.
 std::string_view layer_communication(const ParallelPlan& plan);
 
 /// `none`, `selective`, `full` or `full of the first 3 layers`.
@@ -68,14 +68,14 @@ std::string recompute_text(const ParallelPlan& plan);
 /// A plan in one line: `tensor 8, pipeline 35, data 12, micro-batch 1, recompute full`.
 std::string describe_plan(const ParallelPlan& plan);
 
-/// Why one plan is faster than another, by the parts of the breakdown that differ most: `less tensor
-/// communication (-0.41 s), larger bubble (+0.24 s)`.
+/// Reason that one plan is faster than another: the parts of the breakdown that differ most, as in `less
+/// tensor communication (-0.41 s), larger bubble (+0.24 s)`.
 std::string explain_difference(const RankedPlan& faster, const RankedPlan& slower);
 
-/// What a user should know of a plan, in lines. `mark` is how its table names it.
+/// Remarks on a plan, in lines. `mark` is the plan's name in its table.
 std::string remarks_text(std::span<const std::string> remarks, std::string_view mark);
 
-/// What it rests on beside measurements, in lines; all that is extrapolated is one of them.
+/// Sources of a plan's numbers other than measurements, in lines; one line covers all extrapolation.
 std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark);
 
 /// A plan with its time, breakdown, memory and costs.
@@ -87,7 +87,7 @@ nlohmann::ordered_json breakdown_to_json(const Breakdown& breakdown);
 /// Peak and capacity of the fullest GPU, in bytes, its stage, and whether it fits.
 nlohmann::ordered_json memory_to_json(const MemoryEstimate& memory);
 
-/// `300 billion tokens`.
+/// A number of tokens: `300 billion tokens`.
 std::string tokens_text(double tokens);
 
 /// An amount of dollars, or GPU-hours when there is no price: `$0.61`, `0.1234`.

@@ -182,7 +182,7 @@ ordered_json curve_to_json(const RateCurve& curve) {
           {"points", std::move(points)}};
 }
 
-/// What was measured of the profile in few words.
+/// Measured parts of the profile, in few words.
 std::string measured_text(const GpuProfile& profile) {
   std::string text;
   const auto add = [&text](std::string_view words) {

@@ -1,4 +1,4 @@
-/// What a GPU profile says, for people and as JSON.
+/// Contents of a GPU profile, for people and as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -21,22 +21,22 @@ struct RateCurve {
   std::string size_unit;  ///< `B`, or empty for a number of rows or tokens
   std::string rate_unit;  ///< `FLOP/s` or `B/s`
   double limit = 0;       ///< peak or link rate that bounds the rates
-  double sustained = 0;   ///< what the power limit leaves of it; 0 if unknown
+  double sustained = 0;   ///< limit under the power limit; 0 if unknown
   std::vector<Point> points;
 };
 
-/// Cubic products of each measured precision, attention of each measured generation forward and backward, and
-/// the bus bandwidth (as nccl-tests defines it) of each measured collective in its largest group.
+/// Rates of cubic products in each measured precision, and of attention in each measured generation, forward
+/// and backward. Bus bandwidth (as nccl-tests defines it) of each measured collective in its largest group.
 std::vector<RateCurve> rate_curves(const GpuProfile& profile);
 
 /// Constants and tables with their sources, and the curves as bars.
 std::string describe_profile(const GpuProfile& profile);
 nlohmann::ordered_json profile_to_json(const GpuProfile& profile);
 
-/// By precision; null for one that the GPU does not have.
+/// Peak rates by precision; null for a precision that the GPU lacks.
 nlohmann::ordered_json peak_rates_to_json(const GpuProfile& profile);
 
-/// One line a profile.
+/// One line for each profile.
 std::string list_profiles(const std::vector<GpuProfile>& profiles);
 nlohmann::ordered_json profile_summary_to_json(const GpuProfile& profile);
 

@@ -11,20 +11,20 @@
 namespace vtrain {
 
 /// The text of a bar: `replaying  [======    ]  62 %  1,204,118 jobs/s  4 s left`, without a line break.
-/// `done` is at most `total`, and `rate` items a second are done; of a rate of 0 nothing is said.
+/// `done` is at most `total`. `rate` is in items a second; a rate of 0 is not shown.
 std::string progress_line(const std::string& what, const std::string& unit, std::int64_t done,
                           std::int64_t total, double rate);
 
-/// From now on no bar is shown and no line is written.
+/// Turns off all later bars and progress lines.
 void silence_progress();
 
-/// Watches a counter from its construction to its destruction and shows on stderr how far it is: on a
-/// terminal ten times a second, from the second second on, and wiped when done; otherwise one line a minute.
-/// Work that is done within a second shows nothing.
+/// Shows the progress of a counter on stderr, from construction to destruction. On a terminal it is redrawn
+/// ten times a second, from the second second on, and erased at the end. Elsewhere it is one line a minute.
+/// Work that takes less than a second shows nothing.
 class ProgressBar {
  public:
-  /// `what` is shown in front (`replaying`), `unit` is what is counted (`jobs`). `done` is read by a thread
-  /// of this object and must outlive it.
+  /// `what` is the label (`replaying`), `unit` the counted items (`jobs`). A thread of this object reads
+  /// `done`, which must outlive it.
   ProgressBar(std::string what, std::string unit, std::int64_t total, const std::atomic<std::int64_t>& done);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;

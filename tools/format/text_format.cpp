@@ -20,7 +20,7 @@
 namespace vtrain {
 namespace {
 
-/// Narrower terminals are taken to be as wide: nothing can be read on them.
+/// Smallest width assumed: narrower terminals are unreadable anyway.
 constexpr std::int64_t kLeastColumns = 40;
 
 ColorMode color_mode = ColorMode::Auto;
@@ -36,7 +36,7 @@ constexpr std::string_view kGreenCode = "\033[32m";
 constexpr std::string_view kRedCode = "\033[1;31m";
 constexpr std::string_view kPlainCode = "\033[0m";
 
-/// Text with codes of a terminal in the place of marks, or with nothing there.
+/// Text with marks replaced by codes of a terminal, or removed.
 std::string with_codes(std::string_view text, bool colored) {
   std::string coded;
   for (const char c : text) {
@@ -197,7 +197,7 @@ std::FILE* summary_stream(const std::filesystem::path& written) {
 
 namespace {
 
-/// Between columns of a table.
+/// Blanks between columns of a table.
 constexpr std::string_view kGap = "  ";
 
 }  // namespace

@@ -22,15 +22,15 @@ namespace vtrain {
 std::string short_number(double number);
 /// A ratio as per cent with one digit: `81.5 %`; `-` for a value that does not exist (NaN).
 std::string as_percent(double ratio);
-/// Work over what a cluster could do, with two digits that say something: `0.48`, `0.0027`; `-` for a
-/// value that does not exist (NaN).
+/// Load: work over the cluster's capacity, with two significant digits: `0.48`, `0.0027`; `-` for a value
+/// that does not exist (NaN).
 std::string as_load(double load);
 /// A duration by its two largest units: `3 d 04 h`, `5 h 12 m`, `36 m 10 s`, `9.81 s`, `12.3 ms`, `8.1 us`.
 std::string as_duration(double seconds);
 /// A duration in days with one digit: `61.0 d`; below a day as `as_duration`.
 std::string as_days(double seconds);
-/// An iteration or a part of one with four digits, so that decimals stand under each other: `44.41 s`,
-/// `812.0 ms`; `0 s` if there is none.
+/// An iteration or a part of one with four digits, so that decimals align: `44.41 s`, `812.0 ms`; `0 s` if
+/// there is none.
 std::string iteration_text(Nanoseconds time);
 /// An amount of memory: `58.1 GB` (10^9 bytes).
 std::string as_gigabytes(double bytes);
@@ -41,19 +41,18 @@ std::string as_file_size(std::uintmax_t bytes);
 /// A number of things: `1 job`, `2,000 jobs`.
 std::string count_of(std::int64_t count, std::string_view thing);
 
-/// When text for people has colours: on a terminal unless `NO_COLOR` is set or `TERM` is `dumb`, always, or
-/// never.
+/// Use of colours in text for people. `Auto`: on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
 enum class ColorMode : std::uint8_t { Auto, Always, Never };
-/// Sets the mode, which is `Auto` at first. To be called before anything is printed.
+/// Sets the mode; the default is `Auto`. Call it before anything is printed.
 void set_color_mode(ColorMode mode);
-/// Whether text that goes to `stream` has colours, none of which is the only sign of anything.
+/// True if text for `stream` has colours. No information is given by colour alone.
 bool uses_color(std::FILE* stream);
-/// `text` in bold where text of `stream` has colours.
+/// `text` in bold if `stream` has colours.
 std::string in_bold(std::string_view text, std::FILE* stream);
 
-/// Prints text for people, on a terminal or not: the only way in which commands write to standard output and
-/// standard error. All but line feeds is made printable, so that names from files and arguments cannot
-/// control the terminal.
+/// Prints text for people. Commands write to standard output and standard error only with this function.
+/// Everything but line feeds is made printable, so that names from files and arguments cannot control the
+/// terminal.
 void print_text(std::FILE* stream, std::string_view text);
 
 /// Formats and prints text for people.
@@ -62,12 +61,12 @@ void print_text(std::FILE* stream, fmt::format_string<Arguments...> format, Argu
   print_text(stream, std::string_view(fmt::format(format, std::forward<Arguments>(arguments)...)));
 }
 
-/// Where what is told of a file that was written goes: standard output, or standard error if the file is what
-/// standard output goes to (`--out /dev/stdout`).
+/// Stream for the summary of a written file: standard output. If that is the written file (`--out
+/// /dev/stdout`), standard error.
 std::FILE* summary_stream(const std::filesystem::path& written);
 
-/// The document with an indentation of two and a newline at its end, printable. Bytes that are no UTF-8,
-/// which file names may have, become U+FFFD.
+/// The document with an indentation of two and a newline at its end, printable. Invalid UTF-8, which file
+/// names may contain, becomes U+FFFD.
 std::string json_text(const nlohmann::ordered_json& document);
 
 /// Prints the document, on standard output unless another stream is given.
@@ -76,31 +75,31 @@ void print_json(const nlohmann::ordered_json& document, std::FILE* stream = stdo
 /// Work: `1,204 GPU-hours`; below a hundred with three digits, `0.0028 GPU-hours`.
 std::string as_gpu_hours(double hours);
 
-/// Columns of a line of text at most, on any terminal.
+/// Largest number of columns of a line of text, on any terminal.
 inline constexpr std::size_t kTextColumns = 100;
 
-/// The width that standard output has: that of the terminal it goes to, or else that of the variable
-/// `COLUMNS` if it is set. None, in files and pipes, is any width.
+/// Width of standard output: the terminal's, or else the value of `COLUMNS` if it is set. None means any
+/// width (files and pipes).
 std::optional<std::size_t> output_columns();
 
-/// Columns of a line of text: `kTextColumns`, or as many as standard output has where these are fewer.
+/// Columns of a line of text: `kTextColumns`, or the width of standard output if that is smaller.
 std::size_t text_columns();
 
-/// `text` in lines of at most `columns` characters, cut at blanks, to stand behind `indent` columns of
-/// something else: all lines but the first begin with as many blanks. Longer words stay whole.
+/// `text` in lines of at most `columns` characters, cut at blanks. All lines but the first begin with
+/// `indent` blanks, as the first follows a label of that width. Longer words stay whole.
 std::string wrap_text(std::string_view text, std::size_t columns, std::size_t indent = 0);
 
 /// A table of aligned columns: the first column is flush left, the others flush right.
 class TextTable {
  public:
-  /// The titles of the columns; those of several lines stand on the rows.
+  /// Takes the titles of the columns. Titles of several lines are aligned at the bottom.
   explicit TextTable(std::vector<std::string> header);
   /// One row, as long as the header. Cells are made printable.
   void add_row(std::vector<std::string> row);
-  /// Columns of text that it takes where nothing limits it.
+  /// Columns of text that the table takes without a limit.
   std::size_t width() const;
   /// All lines, each ended by a newline. Columns are two blanks apart; widths count characters, not bytes.
-  /// Columns beyond the width of the output follow in a further block of lines, behind the first column.
+  /// Columns beyond the width of the output follow in another block of lines, which repeats the first column.
   std::string to_string() const;
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Null for no values.
+/// A distribution as JSON; null without values.
 ordered_json to_json(const Distribution& distribution) {
   if (distribution.count == 0) return nullptr;
   ordered_json json = {{"count", distribution.count},

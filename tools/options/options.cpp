@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kTerminalGroup = "Terminal";
 
-/// Puts the options that `add` adds to a command under a title in its help.
+/// Shows the options that `add` adds to a command under a title in help.
 template <class Add>
 void in_group(CLI::App& command, const std::string& title, const Add& add) {
   const std::vector<CLI::Option*> before = command.get_options();
@@ -34,7 +34,7 @@ void in_group(CLI::App& command, const std::string& title, const Add& add) {
   }
 }
 
-/// Jobs hardly train at less of their speed.
+/// Smallest spread factor: slower jobs are implausible.
 constexpr double kLeastSpreadFactor = 0.01;
 
 /// The value of `--max-input`.
@@ -111,7 +111,7 @@ void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
       ->capture_default_str();
 }
 
-/// The help text of `--placement`: a line for each.
+/// Help text of `--placement`, with a line for each placement.
 std::string placement_help() {
   std::string text = "Where gangs go; auto is consolidate for generated jobs and count for a trace:";
   for (const PlacementInfo& info : placements())
@@ -119,7 +119,7 @@ std::string placement_help() {
   return text;
 }
 
-/// Adds what is replayed on.
+/// Adds the options for the cluster of a replay.
 void add_cluster_options(CLI::App& command, ScenarioSpec& spec) {
   command.add_option(
       "--cluster", spec.cluster,
@@ -131,7 +131,7 @@ void add_cluster_options(CLI::App& command, ScenarioSpec& spec) {
   command.add_option("--placement", spec.placement, placement_help())->capture_default_str();
 }
 
-/// Adds what becomes of a run, and what is an error in it.
+/// Adds the options for outputs and errors of a run.
 void add_result_options(CLI::App& command, ScenarioSpec& spec) {
   command
       .add_option("--timeline", spec.timeline,

@@ -1,5 +1,5 @@
-/// Options of the command line that several commands share, bound to the arguments of `tools/experiment`.
-/// Every option is declared here or in the file of the one command that has it.
+/// Options that several commands share, bound to the arguments of `tools/experiment`. Options of a single
+/// command are declared in its file.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class App;
 
 namespace vtrain {
 
-/// Adds the trace files, as the arguments that need no option, and all options that go with them.
+/// Adds the trace files as positional arguments, and their options.
 void add_trace_arguments(CLI::App& command, TraceArguments& arguments);
 
 /// Adds `--profile`, `--stack`, `--calibrate`, `--curves` and `--no-cache`.
@@ -22,7 +22,7 @@ void add_pricing_options(CLI::App& command, PricingArguments& arguments);
 /// Adds an option for each rule that changes jobs.
 void add_transformation_options(CLI::App& command, TransformationArguments& arguments);
 
-/// Adds the options of `replay` and `compare` that say what is replayed: all of a spec but its policies.
+/// Adds the options of `replay` and `compare` for all of a spec but its policies.
 void add_scenario_options(CLI::App& command, ScenarioSpec& spec);
 
 /// Adds `--cluster`, for a command that also has `--gpus`.
@@ -45,7 +45,7 @@ inline constexpr const char* kProfileNameHelp =
     "a name, a JSON file or the folder of a recording, with constants that differ behind a colon: "
     "h100:node_network_bandwidth=400Gbit/s";
 
-/// Help on the stack that is used where none is named: `default_stack`.
+/// Help on the default stack: `default_stack`.
 inline constexpr const char* kDefaultStackHelp = "megatron-core, on GPUs without fp8 megatron-2021";
 
 /// All stacks, for help.

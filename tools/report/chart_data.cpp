@@ -26,7 +26,7 @@ namespace {
 
 using nlohmann::json;
 
-/// More cannot be told apart on a screen, and would make the page large.
+/// Limits of drawn items: more are indistinguishable on a screen and make the page large.
 constexpr std::size_t kMaxPoints = 500;
 constexpr std::size_t kMaxExactTimes = 1000;
 constexpr std::size_t kMaxSegments = 4000;
@@ -36,7 +36,7 @@ constexpr std::size_t kMaxOutages = 2000;
 constexpr std::size_t kMaxTenants = 10;
 /// Names in the chart data are cut to this many bytes, so that a hostile trace does not make a hostile page.
 constexpr std::size_t kMaxNameBytes = 60;
-/// For all policies together, so that many policies have coarser series instead of a larger page.
+/// Limit for all policies together: many policies have coarser series, not a larger page.
 constexpr std::size_t kMaxSpans = 6000;
 
 /// Samples of the jobs for which `value` has one, over all policies.
@@ -56,7 +56,7 @@ SortedSamples sorted_samples(const ReportInput& input, const ValueOf& value_of) 
   return samples;
 }
 
-/// All distinct values from `low` on (what lies below counts as `low`), or nothing if there are more than
+/// All distinct values from `low` on (smaller values count as `low`); none if there are more than
 /// `max_count`.
 std::vector<double> distinct_values(const SortedSamples& samples, double low, std::size_t max_count) {
   std::vector<double> distinct;
@@ -89,10 +89,10 @@ std::vector<double> equal_ratios(double low, double high, std::size_t count) {
 struct DeadlineGroup {
   std::string label;
   std::int64_t jobs = 0;
-  std::vector<std::int64_t> met;  ///< by policy
+  std::vector<std::int64_t> met;  ///< deadlines met, by policy
 };
 
-/// Counts each job with a deadline in the group that `group_of` says; groups that stay empty are left out.
+/// Counts each job with a deadline in the group given by `group_of`; empty groups are left out.
 template <class GroupOf>
 json deadline_groups_json(const ReportInput& input, std::vector<DeadlineGroup> groups,
                           const GroupOf& group_of) {
@@ -137,7 +137,7 @@ class UsedNames {
   std::vector<std::string> names_;
 };
 
-/// Eight digits: the error is below a millionth of what a screen can show.
+/// Rounds to eight digits: the error is below a millionth of a screen's resolution.
 json gantt_time(SimTime time) {
   return round_to_digits(to_seconds(time), 8);
 }
@@ -158,7 +158,7 @@ class GanttJobs {
     return entry->second;
   }
 
-  /// A digit a job: whether it met its deadline.
+  /// A digit for each job: 1 if it met its deadline.
   std::string met(const SimulationResult& result) const {
     std::string digits(place_.size(), '0');
     for (const auto& [job, place] : place_) {
@@ -181,7 +181,7 @@ class GanttJobs {
   json jobs_ = json::array();
 };
 
-/// The Gantt chart with at most so many segments a policy.
+/// The Gantt chart with at most `most` segments for each policy.
 json gantt_of_largest(const ReportInput& input, std::size_t most) {
   GanttJobs jobs(*input.workload);
   json gantt = {{"bars", json::array()}, {"met", json::array()}, {"segments", json::array()}};
@@ -208,7 +208,7 @@ json gantt_of_largest(const ReportInput& input, std::size_t most) {
   return gantt;
 }
 
-/// The outages of every policy, or null when there are none, or more than can be told apart.
+/// Outages of every policy; null for none, or for too many to distinguish.
 json outages_json(const ReportInput& input) {
   std::size_t num_outages = 0;
   json all = json::array();

@@ -1,4 +1,4 @@
-/// The numbers behind the pictures, as the JSON that report.js reads.
+/// The numbers of the pictures, as the JSON that report.js reads.
 #pragma once
 
 #include <cstddef>
@@ -31,9 +31,9 @@ SortedSamples sorted_jcts(const ReportInput& input);
 SortedSamples sorted_waiting_times(const ReportInput& input);
 
 /// Empirical distribution functions on common abscissae: `{"exact", "x": [seconds], "percent": [[...] per
-/// policy]}`, where percent is the share of values <= x. Exact (all distinct values) for up to 500 distinct
-/// values, else 500 abscissae in equal ratios. At most six decades below the largest value are shown; what
-/// lies below them counts at the first abscissa. Null when all values are 0 or there are none.
+/// policy]}`. `percent` is the share of values <= x. Exact (all distinct values) for up to 500 distinct
+/// values, else 500 abscissae in equal ratios. At most six decades below the largest value are shown; smaller
+/// values count at the first abscissa. Null when all values are 0 or there are none.
 nlohmann::json distribution_json(const SortedSamples& samples);
 
 /// Queue length and GPUs in use: `{"exact", "x": [seconds], "waiting": [...], "gpus": [...]}`, the latter two
@@ -44,11 +44,12 @@ nlohmann::json time_series_json(const ReportInput& input);
 /// Deadlines met by job size (powers of two): `{"labels", "jobs", "met": [[count per group] per policy]}`.
 /// Only groups with deadlines; null when there are none.
 nlohmann::json deadlines_by_size_json(const ReportInput& input);
-/// The same by tenant: the ten with most deadlines, the others together. Null for fewer than two tenants.
+/// Deadlines met by tenant, as by size: the ten tenants with the most deadlines, then all others together.
+/// Null for fewer than two tenants.
 nlohmann::json deadlines_by_tenant_json(const ReportInput& input);
 
-/// The Gantt chart of every policy, or null when runs were not recorded or nothing ran. A policy with more
-/// segments than fit has those with the most GPU time, at most 4,000; all policies have the same limit, and
+/// The Gantt chart of every policy; null if segments were not recorded or nothing ran. If a policy has more
+/// than 4,000 segments, those with the most GPU time are drawn; all policies have the same limit, and
 /// together they take at most 500 kB.
 ///
 ///     {"jobs": [[name, tenant, model, GPUs, submission, deadline or null] a job], "tenants": [name],
@@ -57,16 +58,16 @@ nlohmann::json deadlines_by_tenant_json(const ReportInput& input);
 ///      policy], "segments": [[drawn, all, ratio of the GPU time] a policy], "shown": policy, "groups":
 ///      [[nodes, GPUs]]}
 ///
-/// A segment has two numbers for each of its pieces. Tenants and models are positions in their lists or -1;
-/// `met` has a digit a job. `groups` has the nodes behind the lanes, under placements that know them. `shown`
-/// is the policy with the best result. `outages` is there if nodes went out of service, at most 2,000 times
-/// under all policies together: `[[node, begin, end or null, 0 for a failure and 1 for a drain, first lane,
-/// lanes] an outage]` a policy.
+/// A segment has two numbers (first lane, lanes) for each of its pieces. Tenants and models are positions in
+/// their lists or -1; `met` has a digit a job. `groups` has the nodes of the lanes, under placements that
+/// know nodes. `shown` is the policy with the best result. `outages` is present if nodes went out of service,
+/// at most 2,000 times under all policies together: `[[node, begin, end or null, 0 for a failure and 1 for a
+/// drain, first lane, lanes] an outage]` a policy.
 nlohmann::json gantt_json(const ReportInput& input);
 
-/// Whether every job's segments were recorded under every policy.
+/// True if every job's segments were recorded under every policy.
 bool has_recorded_runs(const ReportInput& input);
-/// Whether segments say on which nodes they are.
+/// True if segments have nodes.
 bool has_segments_on_nodes(const ReportInput& input);
 
 }  // namespace vtrain::report

@@ -14,14 +14,14 @@ struct LaneRange {
   std::int32_t count = 0;
 };
 
-/// Which GPUs are taken.
+/// Taken and free GPUs.
 class Lanes {
  public:
   explicit Lanes(std::int32_t count) : taken_(static_cast<std::size_t>(count), false) {}
 
   void release(LaneRange range) { set(range, false); }
 
-  /// Takes up to `wanted` free lanes of `within` and appends them, as few pieces as first fit allows.
+  /// Takes up to `wanted` free lanes of `within` by first fit, and appends them in few pieces.
   void take(LaneRange within, std::int32_t wanted, std::vector<LaneRange>& pieces) {
     std::vector<LaneRange> gaps = free_gaps(within);
     const auto whole = std::ranges::find_if(gaps, [&](LaneRange gap) { return gap.count >= wanted; });
@@ -64,7 +64,7 @@ std::vector<LaneRange> lanes_of_nodes(const ClusterSpec& cluster) {
   return nodes;
 }
 
-/// Orders the ranges and makes one of those that touch.
+/// Orders the ranges and joins those that touch.
 void join_neighbours(std::vector<LaneRange>& ranges) {
   std::ranges::sort(ranges, {}, &LaneRange::first);
   std::vector<LaneRange> joined;

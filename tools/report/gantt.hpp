@@ -1,4 +1,4 @@
-/// Where each stretch of a job is drawn in a Gantt chart: across is time, up and down are GPUs.
+/// Layout of segments in a Gantt chart: time runs across, GPUs run down.
 #pragma once
 
 #include <cstddef>
@@ -22,20 +22,20 @@ struct GanttBar {
   std::int32_t num_lanes = 0;
 };
 
-/// Gives each run the GPUs that it will be drawn on: those of its nodes, or of the whole cluster for a run
-/// without nodes; the lowest gap that holds the gang's share in one piece, else the lowest free ones. Lanes
-/// number the GPUs of the cluster from 0, node after node. Neighbouring lanes of a run are one bar, also
-/// those of two nodes. In order of begin; the bars of a run follow each other. Runs that cannot have happened
-/// (more GPUs at once than there are) are cut to what is free. O(runs x (log runs + GPUs)).
+/// Chooses the lanes of each segment: among the GPUs of its nodes, or of the whole cluster without nodes. It
+/// takes the lowest gap that holds the gang's share in one piece, else the lowest free lanes. Lanes number
+/// the GPUs of the cluster from 0, node after node. Neighbouring lanes of a segment are one bar, even across
+/// nodes. Bars are in order of begin; the bars of a segment are adjacent. Impossible segments (more GPUs at
+/// once than exist) are cut to the free lanes. O(runs x (log runs + GPUs)).
 std::vector<GanttBar> lay_out_gantt(const ClusterSpec& cluster, std::span<const JobSegment> runs);
 
-/// The stretches that a chart of bounded size draws.
+/// Segments that a chart of bounded size draws.
 struct DrawnSegments {
-  std::vector<JobSegment> segments;  ///< in the order given
-  double gpu_time_ratio = 1;         ///< their part of the GPU time of all
+  std::vector<JobSegment> segments;  ///< order as given
+  double gpu_time_ratio = 1;         ///< share of these segments in all GPU time
 };
 
-/// Keeps the `most` segments with the most GPU time; of equal ones the first. O(n log n).
+/// Keeps the `most` segments with the most GPU time; among equal ones the first. O(n log n).
 DrawnSegments largest_segments(std::span<const JobSegment> segments, std::size_t most);
 
 /// A node out of service: all of its GPUs.

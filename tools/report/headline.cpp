@@ -21,12 +21,12 @@
 namespace vtrain::report {
 namespace {
 
-/// The policy that repeats the log.
+/// Policy that repeats the recorded schedule.
 constexpr std::string_view kRecorded = "recorded";
-/// Averages that differ by less than this part are no clear difference.
+/// Smallest relative difference of averages that is called clear.
 constexpr double kClear = 0.01;
 
-/// What the policy did to running jobs.
+/// Preemptions and resizes of the policy, in words.
 std::string with_interruptions(const Summary& summary) {
   if (summary.preemptions + summary.resizes == 0) return "without preemptions";
   const std::string preemptions = "with " + count_of(summary.preemptions, "preemption");
@@ -75,7 +75,7 @@ std::string deadlines_met(const ReportInput& input, const Summary& summary) {
 }
 
 /// The most deadlines that jobs can meet on the GPUs that they request, as a sentence with a blank before it.
-/// Empty where all can be met, and where GPUs of several types make jobs faster than they say.
+/// Empty if all can be met, or if GPUs of several types make jobs faster than their run times.
 std::string ceiling(const ReportInput& input, std::span<const Summary* const> summaries) {
   for (const NodeGroup& group : input.cluster.groups) {
     if (group.gpu_type != input.cluster.groups.front().gpu_type) return {};
@@ -96,8 +96,8 @@ std::string ceiling(const ReportInput& input, std::span<const Summary* const> su
                      as_percent(static_cast<double>(possible) / static_cast<double>(deadlines)));
 }
 
-/// How many jobs the policy turned away, and how many of the others missed their deadline, with a blank
-/// before it; empty if it turned none away.
+/// Number of jobs that the policy rejected, and of the others that missed their deadline, with a blank before
+/// it. Empty if it rejected none.
 std::string turned_away(const Summary& summary) {
   if (summary.turned_away == 0) return {};
   const std::int64_t late = summary.deadline_jobs - summary.deadline_met - summary.rejected;
@@ -160,7 +160,7 @@ std::string deadline_answer(const ReportInput& input, std::span<const Summary* c
   return text + ceiling(input, ranked);
 }
 
-/// The best policy against what was recorded.
+/// The best policy against the recorded schedule.
 std::string recorded_answer(const Summary& best, const Summary& recorded) {
   const auto times = [](const Summary& summary) {
     return fmt::format("an average JCT of {} and an average wait of {}", as_duration(summary.avg_jct_s),
@@ -177,7 +177,7 @@ std::string recorded_answer(const Summary& best, const Summary& recorded) {
                      as_duration(recorded.avg_waiting_time_s));
 }
 
-/// `ranked` is best first; at least two.
+/// First sentence without deadlines; `ranked` is best first, at least two.
 std::string jct_answer(std::span<const Summary* const> ranked) {
   const Summary& best = *ranked.front();
   const Summary& second = *ranked[1];

@@ -13,33 +13,33 @@ namespace vtrain {
 
 struct Summary;
 
-/// A value as people read it, by the unit of the metric.
+/// A value as text, in the unit of the metric.
 std::string metric_text(const Metric& metric, double value);
 
-/// True if a column with the values of these replays says something: not if none exists, or all are 0 and the
-/// metric hides that.
+/// True if a column with the values of these replays is informative. False if no value exists, or all are 0
+/// and the metric hides zeros.
 bool is_shown(const Metric& metric, std::span<const Summary* const> replays);
 
-/// What stands beside a value in a table.
+/// Mark next to a value in a table.
 enum class Mark : std::uint8_t {
   None,
   Best,
-  NotCompared,  ///< over fewer completed jobs than others: times of who turns jobs away are short
+  NotCompared,  ///< fewer jobs completed than under others: rejecting jobs shortens times
 };
 
-/// Jobs by which two policies may differ without a reader making anything of it.
+/// Smallest difference between policies, in jobs, that counts as significant.
 inline constexpr std::int64_t kHandful = 5;
 
-/// The marks of a metric's values for some replays of the same jobs. The best ones, as shown, are starred
-/// unless that says nothing: neither is better, more than half of those compared are alike, or one that is
-/// not compared has a better value. What depends on the completed jobs is compared among the replays that
-/// completed as many, but for a handful or a hundredth.
+/// The marks of a metric's values for some replays of the same jobs. The best values, as shown, are starred.
+/// There is no star if neither direction is better, if over half of the compared values are best, or if an
+/// uncompared value is better. Metrics of completed jobs are compared among the replays that completed the
+/// most jobs. These may lack fewer than `kHandful` jobs, or up to a hundredth.
 std::vector<Mark> marks_of(const Metric& metric, std::span<const Summary* const> replays);
 
-/// What is shown behind a value: ` *`, ` †` or two blanks.
+/// Text after a value: ` *`, ` †` or two blanks.
 std::string_view sign_of(Mark mark);
 
-/// What these marks say, for people; empty without any.
+/// Explanation of these marks for people; empty without any.
 std::string meaning_of_marks(std::span<const std::vector<Mark>> columns);
 
 }  // namespace vtrain

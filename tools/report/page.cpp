@@ -29,7 +29,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What the keys and the pointer do on every picture; the page gives it to assistive technology, too.
+/// Help on keys and pointer for every picture, also for assistive technology.
 constexpr std::string_view kChartHelp =
     "Point at a picture for exact values, drag across it to zoom, double-click to go back. With the "
     "keyboard: "

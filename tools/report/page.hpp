@@ -1,5 +1,4 @@
-/// HTML that all pages have in common: head, pictures, assumptions, provenance, and foreign text put in
-/// safely.
+/// HTML that all pages share: head, pictures, assumptions, provenance, and safe embedding of foreign text.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,12 +17,12 @@ std::string escape_html(std::string_view text);
 /// line.
 std::string with_whole_quantities(std::string_view text);
 
-/// One line of JSON for a `<script type="application/json">` element: no `<` stays, so that nothing in it can
-/// end the element. Strings are printable: a page shows what a terminal would.
+/// One line of JSON for a `<script type="application/json">` element: without any `<`, so that nothing in it
+/// can end the element. Strings are made printable, as on a terminal.
 std::string embed_json(const nlohmann::json& value);
 
-/// Replaces each `{{name}}` of `page` by the value of that name, once: values are not looked at again. Throws
-/// std::logic_error for a name that is not there.
+/// Replaces each `{{name}}` of `page` by the value of that name, once: placeholders in values are not
+/// replaced. Throws std::logic_error for an unknown name.
 std::string fill_template(std::string_view page,
                           std::span<const std::pair<std::string_view, std::string_view>> values);
 
@@ -42,25 +41,25 @@ std::string figure_html(const Figure& figure);
 void add_figure(std::string& html, nlohmann::json& data, std::string_view key, nlohmann::json value,
                 const Figure& figure);
 
-/// `subject`, and that a distribution function was read off at some abscissae only, if so.
+/// `subject`, with a note if a distribution function was sampled at some abscissae only.
 std::string distribution_caption(std::string_view subject, const nlohmann::json& distribution);
-/// `subject`, and how a time series was reduced, if so.
+/// `subject`, with a note if a time series was reduced.
 std::string time_caption(std::string_view subject, const nlohmann::json& series);
 
-/// The parts of a page. Texts may hold any bytes; the HTML is that of this module.
+/// The parts of a page. Texts may hold any bytes; HTML comes from this module.
 struct Page {
   std::string title{};
-  std::string eyebrow{};       ///< what the page is about, small above the answer
-  std::string answer{};        ///< the sentence that says most
-  std::string facts{};         ///< a line below it
+  std::string eyebrow{};       ///< subject of the page, in small type above the answer
+  std::string answer{};        ///< the main sentence
+  std::string facts{};         ///< line below the answer
   std::string summary_html{};  ///< the tables at the top
-  std::string help{};          ///< what can be done with these pictures beyond what all allow
+  std::string help{};          ///< actions specific to these pictures
   std::string figures_html{};
   std::vector<std::string> assumptions{};                         ///< a sentence each
   std::vector<std::pair<std::string, std::string>> provenance{};  ///< label and value, in this order
 };
 
-/// The whole page with the charting library and the numbers behind the pictures.
+/// The whole page with the charting library and the numbers of the pictures.
 std::string render_page(const Page& page, const nlohmann::json& data);
 
 }  // namespace vtrain::report

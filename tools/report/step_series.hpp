@@ -1,4 +1,4 @@
-/// Step functions of time, reduced to as many points as a picture can show.
+/// Step functions of time, reduced to the number of points that a picture can show.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,24 @@
 
 namespace vtrain::report {
 
-/// What is drawn over time.
+/// Quantity drawn over time.
 enum class SampleField : std::uint8_t { WaitingJobs, GpusInUse };
 
 /// The value of one field of one sample.
 std::int64_t field_value(const ClusterSample& sample, SampleField field);
 
-/// The instants at which several step functions are given.
+/// Common instants of several step functions.
 struct SampleTimes {
   SimTime begin{};
   SimTime end{};
   /// True: `times` are all instants at which anything changes, and values hold from one to the next. False:
-  /// they are the begins of equal spans of time, the last of which holds `end`.
+  /// they are the begins of equal spans of time; the last span contains `end`.
   bool exact = true;
   std::vector<SimTime> times;
 };
 
-/// Every instant at which one of `runs` has a sample if these are at most `max_exact`, else `num_spans` equal
-/// spans over all of them. Empty when there are no samples.
+/// Every instant at which one of `runs` has a sample, if there are at most `max_exact`; else `num_spans`
+/// equal spans over all of them. Empty without samples.
 SampleTimes make_sample_times(std::span<const SimulationResult* const> runs, std::size_t max_exact,
                               std::size_t num_spans);
 
@@ -39,9 +39,9 @@ struct StepSeries {
   std::vector<double> mean;
 };
 
-/// Reduces `samples` (in order of time) to the grid. The value is 0 before the first sample and that of the
-/// last one after it. Every value that held, for however short a time, lies between its span's low and high.
-/// O(samples + grid).
+/// Reduces `samples` (in order of time) to the grid. The value is 0 before the first sample, and stays at the
+/// last sample's value after it. Every value that held, for however short a time, lies between its span's low
+/// and high. O(samples + grid).
 StepSeries reduce_samples(std::span<const ClusterSample> samples, SampleField field, const SampleTimes& grid);
 
 }  // namespace vtrain::report

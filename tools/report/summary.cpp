@@ -64,7 +64,7 @@ std::string line_key(std::size_t index) {
 
 namespace {
 
-/// The table of those columns that say something, and what they mean; empty if none does.
+/// Table of the informative columns, with their meaning; empty without any.
 std::string column_table(std::span<const Metric> all, std::span<const ReportRun> runs, std::string_view id,
                          std::string_view label) {
   const std::vector<const Summary*> replays = summaries_of(runs);

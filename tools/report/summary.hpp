@@ -22,16 +22,15 @@ std::vector<const Summary*> summaries_of(std::span<const ReportRun> runs);
 /// from screen readers.
 std::string line_key(std::size_t index);
 
-/// One row a policy, one column a metric. The best value of a column (the best ones, if equal; none, if all
-/// are) is bold and starred, as `marks_of` says. Columns that say nothing (deadlines without deadlines, jobs
-/// not completed when all were) are left out.
+/// Table with a row for each policy and a column for each metric. The best values of a column are bold and
+/// starred (`marks_of`). Columns without information are left out, for example deadlines if no job has one.
 std::string summary_table(std::span<const ReportRun> runs);
 
-/// What interruptions, checkpoints and failures cost under each policy, with a heading; empty where they cost
-/// nothing.
+/// Costs of interruptions, checkpoints and failures under each policy, with a heading; empty if there are
+/// none.
 std::string loss_table(std::span<const ReportRun> runs);
 
-/// Percentiles of durations, one row a policy, for readers of paper and of screens alike.
+/// Percentiles of durations, one row for each policy; readable on paper, too.
 std::string percentile_table(std::span<const ReportRun> runs, const SortedSamples& samples,
                              std::string_view what);
 

@@ -29,7 +29,7 @@ double gpu_hours(const Job& job) {
   return to_seconds(job.duration) * job.num_gpus.value / kHour;
 }
 
-/// Labelled groups on their way to bars.
+/// Labelled groups that will become bars.
 struct Groups {
   json labels = json::array();
   json jobs = json::array();
@@ -48,7 +48,7 @@ struct Groups {
   }
 };
 
-/// The smallest of some round spans of which at most 300 cover the time.
+/// Smallest of some round spans such that at most 300 spans cover the time.
 double round_span(double seconds) {
   constexpr std::array<double, 11> kSpans = {60,   600,      kHour,    3 * kHour, 6 * kHour, 12 * kHour,
                                              kDay, 2 * kDay, 7 * kDay, 28 * kDay, 364 * kDay};

@@ -1,4 +1,4 @@
-/// The numbers behind the pictures of a trace, as the JSON that report.js reads. Null: there is nothing to
+/// The numbers of the pictures of a trace, as the JSON that report.js reads; null if there is nothing to
 /// draw.
 #pragma once
 
@@ -13,34 +13,34 @@
 
 namespace vtrain::report {
 
-/// What is counted, in the order of the lines of most pictures.
+/// Names of the counted quantities, in the order of the lines of most pictures.
 inline constexpr std::array<std::string_view, 2> kWorkNames = {"jobs", "GPU-hours"};
 
 /// Run times in ascending order, with the jobs and the GPU-hours up to each.
 struct WeightedDurations {
   std::vector<double> seconds;
-  /// By position in `kWorkNames`: the sum over this and all shorter run times.
+  /// Sums over this and all shorter run times, by position in `kWorkNames`.
   std::array<std::vector<double>, 2> up_to;
 
-  /// The run time up to which jobs make up so many per cent of the jobs (0) or of the GPU-hours (1). There is
-  /// at least one.
+  /// Smallest run time such that jobs up to it are at least `percent` of the jobs (`name` 0) or GPU-hours
+  /// (1). Requires at least one run time.
   double percentile(std::size_t name, int percent) const;
 };
-/// Of the jobs with a known duration.
+/// Run times of the jobs with a known duration.
 WeightedDurations weighted_durations(const Workload& workload);
 
 /// Run times over jobs and over GPU-hours: `{"exact", "x": [seconds], "percent": [[...], [...]]}`.
 nlohmann::json duration_json(const Workload& workload);
-/// Gaps between submissions: the same with one line.
+/// Gaps between submissions, as `duration_json` but with one line.
 nlohmann::json gap_json(const Workload& workload);
-/// Recorded waits: the same with one line.
+/// Recorded waits, as `duration_json` but with one line.
 nlohmann::json recorded_wait_json(const Workload& workload);
 
 /// Jobs and GPU-hours by powers of two of GPUs: `{"labels", "amounts": [[jobs], [GPU-hours]], "totals"}`.
 nlohmann::json work_by_size_json(const TraceStatistics& statistics);
-/// The same by name; all beyond the tenth together. Null for fewer than two names.
+/// Jobs and GPU-hours by name; all beyond the tenth together. Null for fewer than two names.
 nlohmann::json work_by_name_json(std::span<const NamedShare> shares, const TraceStatistics& statistics);
-/// The same by hour of the day, for submissions of two days or more.
+/// Jobs and GPU-hours by hour of the day, for submissions over two days or more.
 nlohmann::json work_by_hour_json(const Workload& workload);
 
 /// Jobs and GPU-hours submitted in at most 300 equal spans, in per cent of all:

@@ -26,7 +26,7 @@ double part(const JobShare& share, const TraceStatistics& statistics) {
   return static_cast<double>(share.jobs) / static_cast<double>(statistics.jobs);
 }
 
-/// The sentence that says most: how much, and what kind of jobs it is.
+/// The main sentence: amount and kind of jobs.
 std::string answer(const TraceStatistics& statistics) {
   const auto by = [](auto value) {
     return [value](const auto& a, const auto& b) { return value(a.second) < value(b.second); };
@@ -60,7 +60,7 @@ std::string facts(const TraceReportInput& input) {
                             input.cluster->describe());
 }
 
-/// Rows of cells; the first of each row is its head and may hold HTML of ours.
+/// Rows of cells; the first of each row is its head and may hold HTML.
 std::string table_html(std::string_view attributes, std::string_view label,
                        std::span<const std::string> header, std::span<const std::vector<std::string>> rows) {
   std::string html = fmt::format(
@@ -78,7 +78,7 @@ std::string table_html(std::string_view attributes, std::string_view label,
   return html + "</tbody>\n</table>\n</div>\n";
 }
 
-/// Percentiles of the run time, over jobs and over GPU-hours: the legend of the pictures, too.
+/// Percentiles of the run time, over jobs and over GPU-hours; also the legend of the pictures.
 std::string summary_html(const TraceReportInput& input) {
   std::vector<std::string> header = {"Run time over", "Total"};
   for (const int percent : Distribution::kPercents)
@@ -101,7 +101,7 @@ std::string summary_html(const TraceReportInput& input) {
          "the GPU time.</p>\n";
 }
 
-/// A list of shares below a fold; those after the first twenty are added up.
+/// A list of shares below a fold; shares after the first twenty are added up.
 std::string shares_html(std::string_view title, std::span<const NamedShare> shares,
                         const TraceStatistics& statistics) {
   if (shares.empty()) return {};

@@ -17,25 +17,24 @@
 namespace vtrain {
 namespace {
 
-/// What is told of a job's slices: its arguments in JSON, and a colour out of the palette of the trace
-/// viewer.
+/// Looks of a job's slices: arguments in JSON, and a colour of the trace viewer's palette.
 struct JobLook {
-  std::string arguments;    ///< without the braces
-  std::string_view colour;  ///< by its deadline
+  std::string arguments;    ///< JSON without the braces
+  std::string_view colour;  ///< colour that tells if the deadline was met
 };
 
-/// `null` for an instant beyond time.
+/// Seconds in JSON; `null` for no deadline.
 std::string seconds_or_null(SimTime time) {
   if (time == Job::kNoDeadline) return "null";
   return fmt::format("{}", to_seconds(time.time_since_epoch()));
 }
 
-/// The tenant's place in the workload's names; behind them all for a job without one.
+/// The tenant's position in the workload's names; one past the last for a job without a tenant.
 std::uint32_t tenant_place(const Workload& workload, const Job& job) {
   return std::min(job.tenant.value, static_cast<std::uint32_t>(workload.tenants.size()));
 }
 
-/// The tenant's name; empty for a job without one.
+/// The tenant's name; empty for a job without a tenant.
 std::string_view tenant_of(const Workload& workload, const Job& job) {
   const std::uint32_t place = tenant_place(workload, job);
   return place < workload.tenants.size() ? std::string_view(workload.tenants[place]) : std::string_view();
@@ -72,33 +71,33 @@ class TraceEvents {
     add(fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}}}})", process,
                     thread, json_string(name)));
   }
-  /// The value of a counter from an instant on.
+  /// Adds the value of a counter from an instant on.
   void counter(std::size_t process, std::string_view name, SimTime time, std::int64_t value) {
     add(fmt::format(R"({{"ph":"C","name":{},"pid":{},"ts":{},"args":{{"value":{}}}}})", json_string(name),
                     process, microseconds(time.time_since_epoch()), value));
   }
-  /// A job on GPUs. `ends` says why it holds them no longer.
+  /// Adds a job on GPUs. `ends` is the reason that its segment ended.
   void slice(std::size_t process, std::size_t thread, std::string_view name, const JobSegment& run,
              std::string_view ends) {
     job_slice(process, thread, name, run,
               fmt::format(R"("num_gpus":{},"ends":"{}")", run.num_gpus.value, ends));
   }
-  /// A job on the GPUs that it holds of one node. `gpus_here` counts only the part of a GPU that is shared,
-  /// so that the jobs of an instant add up to at most what the node has.
+  /// Adds a job on its GPUs of one node. `gpus_here` counts a shared GPU by the used part, so that concurrent
+  /// jobs sum to at most the node's GPUs.
   void slice(std::size_t process, std::size_t thread, std::string_view name, const JobSegment& run,
              std::string_view ends, GpuCount gpus) {
     job_slice(process, thread, name, run,
               fmt::format(R"("num_gpus":{},"gpus_here":{},"ends":"{}")", run.num_gpus.value,
                           static_cast<double>(gpus.value) * run.gpu_share / kWholeGpu, ends));
   }
-  /// A job that waits, for a reason.
+  /// Adds a waiting job, with the reason.
   void wait(std::size_t process, std::size_t thread, std::string_view name, JobId job,
             std::pair<SimTime, SimTime> span, std::string_view reason) {
     const JobLook& look = looks_[job.value];
     slice(process, thread, "wait", name, span, fmt::format(R"({{"reason":"{}",{}}})", reason, look.arguments),
           look.colour);
   }
-  /// A node out of service, until `last` where it does not come back.
+  /// Adds a node out of service, until `last` if it does not come back.
   void slice(std::size_t process, std::size_t thread, const Outage& outage, SimTime last) {
     const std::string_view cause = outage.kind == OutageKind::Drain ? "drain" : "failure";
     const bool returns = outage.end != Outage::kNeverEnds;
@@ -129,14 +128,14 @@ class TraceEvents {
     if (!events_.empty()) events_ += ",\n";
     events_ += event;
   }
-  std::vector<JobLook> looks_;  ///< by `JobId`
+  std::vector<JobLook> looks_;  ///< looks by `JobId`
   std::string events_;
 };
 
 /// The tracks of one node or tenant. Slices of one track must not overlap in time.
 class Tracks {
  public:
-  /// The first track, from 1, that is free from `begin` on; it is taken until `end`.
+  /// Takes the first track, from 1, that is free from `begin` on, until `end`.
   std::size_t take(SimTime begin, SimTime end) {
     const auto free =
         std::find_if(ends_.begin(), ends_.end(), [begin](SimTime taken) { return taken <= begin; });
@@ -154,13 +153,13 @@ class Tracks {
   std::vector<SimTime> ends_;
 };
 
-/// A job's time on GPUs, and why it ended.
+/// A job's time on GPUs, and the reason for its end.
 struct Stretch {
   const JobSegment* run;
   std::string_view ends;  ///< `completed`, `resized`, `stopped` or another state
 };
 
-/// A job's time without GPUs, and why it began.
+/// A job's time without GPUs, and the reason for its begin.
 struct Wait {
   JobId job;
   SimTime begin{};
@@ -168,7 +167,7 @@ struct Wait {
   std::string_view reason;
 };
 
-/// Why a job that holds GPUs no more does not, at the end of its last stretch.
+/// Reason for the end of a job's last segment.
 std::string_view last_end(const JobOutcome& outcome) {
   switch (outcome.state) {
     case JobState::Completed:
@@ -180,7 +179,7 @@ std::string_view last_end(const JobOutcome& outcome) {
   }
 }
 
-/// The stretches of all jobs in order of their begins, and the waits between them in the same order.
+/// Segments of all jobs in order of begin, and the waits between them, also in order of begin.
 struct JobTimes {
   std::vector<Stretch> stretches;
   std::vector<Wait> waits;
@@ -209,7 +208,7 @@ JobTimes times_of(const Workload& workload, const SimulationResult& result) {
   return times;
 }
 
-/// When the last run ends, or the last outage begins.
+/// End of the last segment, or begin of the last outage if later.
 SimTime last_instant(const std::vector<Stretch>& stretches, const std::vector<Outage>& outages) {
   SimTime last{};
   for (const Stretch& stretch : stretches)
@@ -219,8 +218,8 @@ SimTime last_instant(const std::vector<Stretch>& stretches, const std::vector<Ou
   return last;
 }
 
-/// A process per node. Jobs that share a node overlap in time, so a node has as many tracks as it ever held
-/// jobs at once, and below these as many as it had outages at once.
+/// Adds a process for each node. Jobs that share a node overlap in time, so its number of tracks is its
+/// largest number of concurrent jobs. Below are tracks for its concurrent outages.
 void add_node_tracks(TraceEvents& events, const Workload& workload, std::size_t num_nodes,
                      const std::vector<Stretch>& stretches, const std::vector<Outage>& outages) {
   std::vector<Tracks> job_tracks(num_nodes);
@@ -257,7 +256,7 @@ std::pair<SimTime, SimTime> span_of(const Wait& wait) {
   return {wait.begin, wait.end};
 }
 
-/// A process per tenant, from number `first` on, with as many tracks as it had jobs at once.
+/// Adds a process for each tenant, from number `first` on, with a track for each concurrent job.
 template <class Item, class Add>
 void add_tenant_tracks(TraceEvents& events, const Workload& workload, std::size_t first,
                        std::string_view what, const std::vector<Item>& items, const Add& add) {
@@ -275,7 +274,7 @@ void add_tenant_tracks(TraceEvents& events, const Workload& workload, std::size_
   }
 }
 
-/// The queue and the GPUs in use over time.
+/// Adds the queue and the GPUs in use over time.
 void add_counters(TraceEvents& events, const SimulationResult& result) {
   events.name_process(0, "cluster");
   for (const ClusterSample& sample : result.samples) {

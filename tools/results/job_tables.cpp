@@ -1,4 +1,4 @@
-/// The tables of jobs that a run leaves: `jobs.csv` and `interruptions.csv`.
+/// Tables of jobs that a run writes: `jobs.csv` and `interruptions.csv`.
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@
 namespace vtrain {
 namespace {
 
-/// Appends a value as `jobs.csv` has it; nothing is an empty cell.
+/// Appends a value as `jobs.csv` shows it; a missing value is an empty cell.
 void append_value(std::string& out, const JobValue& value, CellText cells) {
   const auto append = [&out, cells](const auto& known) {
     using Value = std::decay_t<decltype(known)>;

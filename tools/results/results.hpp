@@ -1,4 +1,4 @@
-/// Files that replays leave behind: those of one policy's run, and those of the folder of all runs.
+/// Files that replays write, for one policy's run and for the folder of all runs.
 #pragma once
 
 #include <cstdint>
@@ -19,73 +19,71 @@ namespace vtrain {
 /// A summary under the key names of `summary.json`, in that order. Ratios and averages over nothing are null.
 nlohmann::ordered_json summary_to_json(const Summary& summary);
 
-/// What a summary is of: trace, cluster, placement, seed, offered load and what was assumed of deadlines and
-/// costs; the object `scenario` of `summary.json`.
+/// Subject of a summary, as the object `scenario` of `summary.json`: trace, cluster, placement, seed, offered
+/// load, and assumptions on deadlines and costs.
 nlohmann::ordered_json scenario_to_json(const Scenario& scenario);
 
 /// The answer of a comparison in a sentence or a few, for people.
 std::string answer_of(const Scenario& scenario, const std::vector<RunResult>& runs);
 
-/// Hints on these runs for who wonders about the numbers, a sentence each.
+/// Hints that explain the numbers of these runs, a sentence each.
 std::vector<std::string> hints_on(const Scenario& scenario, const std::vector<RunResult>& runs);
 
-/// One run as Chrome trace events for Perfetto: counters of waiting jobs and GPUs in use; a process for each
-/// of the `num_nodes` nodes with its jobs (category `job`) and the times at which it was out of service
-/// (category `outage`, with its cause); a process for each tenant with its waiting jobs (category `wait`).
-/// With 0 nodes, where the placement knows none, tenants have processes of their jobs, too. Slices have the
-/// job's model, tenant and deadline, and are coloured by whether it was met.
+/// One run as Chrome trace events for Perfetto: counters of waiting jobs and GPUs in use, and processes. Each
+/// of the `num_nodes` nodes has a process with its jobs (category `job`) and its outages (category `outage`,
+/// with the cause). Each tenant has a process with its waiting jobs (category `wait`). With 0 nodes (the
+/// placement knows none), tenants have processes of their jobs, too. Slices have the job's model, tenant and
+/// deadline. Their colour tells if the deadline was met.
 std::string cluster_timeline(const Workload& workload, std::int32_t num_nodes,
                              const SimulationResult& result);
 
 /// Writes the text of `jobs.csv`: one row a job, in the order of submission. Times are seconds from the
-/// trace's origin with as many digits as needed; what a job never had (a start, a deadline) is empty. Under
-/// policies that work in slots (`elasticflow`, `elasticflow-edf`, `elasticflow-las`) `end_s` is the end that
-/// the policy books, in whole seconds or slots. `finished_s`, by which `deadline_met` goes, is the instant at
-/// which the work was done and may lie before. `cells` says how names are written.
+/// trace's origin with as many digits as needed; values that a job lacks (a start, a deadline) are empty.
+/// Under policies that work in slots (`elasticflow`, `elasticflow-edf`, `elasticflow-las`) `end_s` is the end
+/// that the policy books, in whole seconds or slots. `finished_s` is the instant at which the work was done,
+/// possibly earlier; it decides `deadline_met`. `cells` selects the format of names.
 void write_jobs_csv(OutputFile& file, const Workload& workload, const SimulationResult& result,
                     CellText cells);
 
-/// The text of `interruptions.csv`: lost GPU time, a row for each job that was interrupted or lost any.
+/// Text of `interruptions.csv`: a row for each job that was interrupted or lost GPU time.
 std::string interruptions_to_csv(const Workload& workload, const SimulationResult& result, CellText cells);
 
 /// Writes the files of one policy's run to `place` within `folder`: `jobs.csv`; `interruptions.csv` and
-/// `outages.csv`, for a run in which something happened to jobs and to nodes; `timeline.json`, for a
-/// run with recorded intervals; `summary.json`, with the scenario. Returns their names within `folder`.
+/// `outages.csv`, for a run with events of jobs or nodes; `timeline.json`, for a run with recorded intervals;
+/// `summary.json`, with the scenario. Returns their names within `folder`.
 Result<std::vector<std::string>> write_run(StagedFolder& folder, const std::filesystem::path& place,
                                            const Scenario& scenario, const RunResult& run);
 
 /// Policy specs as names of folders: `las:timer=peer` is `las-timer=peer`. A name that would be too long or
-/// is taken ends in a hash of its spec.
+/// is taken gets a hash of its spec as ending.
 std::vector<std::string> policy_folders(const std::vector<std::string>& specs);
 
-/// The files in `folder` that the run whose `run.json` is there wrote, relative to it. None where there is no
-/// such run.
+/// Files of the run whose `run.json` is in `folder`, relative to it. Empty without such a run.
 std::vector<std::filesystem::path> previous_files(const std::filesystem::path& folder);
 
-/// Finds out before the work whether a run can be written to `folder`, and to these `places` within it
-/// (`StagedFolder::check`). An error, too, if a file that is read would be replaced, or removed with the run
-/// before it.
+/// Checks, before a run, that its results can be written to `folder` and to these `places` within it
+/// (`StagedFolder::check`). Error, too, if an input file would be replaced, or removed with the previous run.
 Result<void> check_run_folder(const std::filesystem::path& folder, const std::vector<std::string>& places,
                               const std::vector<std::string>& inputs);
 
-/// Where runs are written, and by which command.
+/// Destination of runs, and the command that writes them.
 struct RunPlace {
   std::filesystem::path folder;
-  std::vector<std::string> places;  ///< within the folder, one for each run; `{""}` for a single one
-  std::string command{};            ///< that was typed, for `run.json`
+  std::vector<std::string> places;  ///< folders within it, one for each run; `{""}` for a single one
+  std::string command{};            ///< command line as typed, for `run.json`
 };
 
-/// The page of all runs of a scenario.
+/// HTML page of all runs of a scenario.
 std::string scenario_report(const Scenario& scenario, const std::vector<RunResult>& runs);
 
-/// Writes the files of every run (`write_run`), `report.html`, and `run.json`: what differs when the same
-/// command is run again (times, host, version), the spec that repeats the run, the inputs with their hashes,
-/// and the files that the run wrote. Then the folder takes the place of what is there.
+/// Writes the files of every run (`write_run`), `report.html`, and `run.json`. The latter has the spec that
+/// repeats the run, the inputs with their hashes, and the written files. It also has the values that differ
+/// between repetitions: times, host, version. Then the folder replaces the existing one.
 Result<void> write_runs(StagedFolder& folder, const RunPlace& place, const Scenario& scenario,
                         const std::vector<RunResult>& runs);
 
-/// The same to a new folder, or in the place of an earlier run's: a single run at its top, several in folders
-/// of their own. No exception leaves it.
+/// Writes the files of every run to a new folder, or replaces an earlier run. A single run is at the top;
+/// several have folders of their own. Throws no exception.
 Result<void> write_runs(const std::filesystem::path& folder, const Scenario& scenario,
                         const std::vector<RunResult>& runs);
 

@@ -1,4 +1,4 @@
-/// The folder of a replay: the files of its runs, `run.json`, and what becomes of an earlier run.
+/// The folder of a replay: the files of its runs, `run.json`, and replacement of an earlier run.
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -38,17 +38,17 @@ constexpr const char* kWallOfPolicies = "simulation_wall_s";
 /// The version of `run.json`; vtrain 0.1 wrote none.
 constexpr int kRunVersion = 2;
 
-/// What a policy's run may leave in its place.
+/// Files that a policy's run may write to its place.
 constexpr std::array<std::string_view, 5> kPolicyFiles = {"jobs.csv", "interruptions.csv", "outages.csv",
                                                           "timeline.json", "summary.json"};
 
-/// Whether a file of this name may be of a run.
+/// True if a file of this name may belong to a run.
 bool is_name_of_run_file(const std::string& name) {
   return name == kProvenance || name == kReport ||
          std::find(kPolicyFiles.begin(), kPolicyFiles.end(), name) != kPolicyFiles.end();
 }
 
-/// What a run may leave in its folder, with policies' files in these `places`.
+/// Files that a run may write to its folder, with policies' files in these `places`.
 std::vector<fs::path> possible_files(const std::vector<std::string>& places) {
   std::vector<fs::path> files = {kProvenance, kReport};
   for (const std::string& place : places) {
@@ -63,7 +63,7 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-/// `[{"kind", "count", "text"}]`.
+/// Notes as `[{"kind", "count", "text"}]`.
 ordered_json to_json(const std::vector<Note>& notes) {
   ordered_json list = ordered_json::array();
   for (const Note& note : notes)
@@ -71,7 +71,7 @@ ordered_json to_json(const std::vector<Note>& notes) {
   return list;
 }
 
-/// `run.json`.
+/// Contents of `run.json`.
 ordered_json run_to_json(const RunPlace& place, const Scenario& scenario, const std::vector<RunResult>& runs,
                          const std::vector<std::string>& files) {
   ordered_json inputs = ordered_json::object();
@@ -193,7 +193,7 @@ Result<void> check_run_folder(const fs::path& folder, const std::vector<std::str
 
 namespace {
 
-/// What the page of these runs is made of, which must outlive it.
+/// Input of the page of these runs. Scenario and runs must outlive it.
 ReportInput report_input(const Scenario& scenario, const std::vector<RunResult>& runs) {
   const ScenarioSpec& spec = scenario.spec();
   ReportInput input;

@@ -32,7 +32,7 @@ ordered_json disruption_summary_to_json(const DisruptionSummary& summary) {
           {"goodput", summary.goodput}};
 }
 
-/// What the policy told, by name.
+/// Figures that the policy reports, by name.
 ordered_json figures_to_json(const std::vector<PolicyFigure>& figures) {
   ordered_json json = ordered_json::object();
   for (const PolicyFigure& figure : figures) {
@@ -61,7 +61,7 @@ ordered_json numbers_to_json(const Summary& summary) {
   return json;
 }
 
-/// The figures of each group, under the keys of those over all jobs.
+/// Figures of each group, under the keys of the figures over all jobs.
 ordered_json groups_to_json(const GroupedFigures& grouped) {
   ordered_json json = ordered_json::array();
   for (const GroupFigures& group : grouped.groups) {
