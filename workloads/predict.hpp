@@ -1,4 +1,4 @@
-/// The time of one training iteration by either predictor: the entry for all who want that of one plan.
+/// The time of one training iteration by either predictor: the entry point for the time of one plan.
 ///
 ///     const auto target = resolve_target({.profile = "h100", .stack = "megatron-core"});
 ///     const auto prediction = predict(model, plan, *target);
@@ -38,7 +38,7 @@ enum class SourceKind : std::uint8_t {
 /// One source of a prediction.
 struct PredictionSource {
   SourceKind kind = SourceKind::Profile;
-  std::int64_t count = 1;  ///< operators or collectives that rest on it; 1 where they are not counted
+  std::int64_t count = 1;  ///< operators or collectives that use it; 1 if they are not counted
   std::string text{};      ///< a sentence
 };
 
@@ -64,9 +64,9 @@ struct Prediction {
   std::shared_ptr<const TracedKernels> kernels{};  ///< kernels that `work` points to; may be null
 };
 
-/// Predicts one iteration of a model with a plan. A plan that does not fit into memory is predicted all the
-/// same. Reads nothing but its arguments, and under `Semantics::Release` the files that `Target::release`
-/// names; threads may call it with one target.
+/// Predicts one iteration of a model with a plan. A plan that does not fit into memory is predicted too.
+/// Reads nothing but its arguments, and under `Semantics::Release` the files that `Target::release` names;
+/// threads may call it with one target.
 ///
 /// Errors, never exceptions: those of `predict_physical`, or of `make_vtrain_config` and `predict_vtrain`;
 /// `InvalidInput` for a target without a profile; `Failed` where constants of the target give no finite time.

@@ -42,7 +42,7 @@ struct TargetNames {
   Semantics semantics = Semantics::Physical;
   std::string profile{};   ///< name or file (`load_gpu_profile`); empty: that of `gpu_type`
   std::string gpu_type{};  ///< GPUs of a cluster; empty: not known, then `kDefaultProfile` is taken
-  /// GPUs of a type without a profile are taken for the default one, and a note says so. Else they are an
+  /// GPUs of a type without a profile use the default profile, and a note says so. If false, they are an
   /// error.
   bool assumes_profile = false;
   std::optional<NodeShape> nodes{};              ///< nodes of a cluster; none: those of the profile
@@ -66,9 +66,9 @@ struct TargetNote {
 /// GPUs, their nodes and the software on them. Functions only read it, so that threads may share one.
 struct Target {
   Semantics semantics = Semantics::Physical;
-  GpuProfile profile{};           ///< GPU in the nodes and with the network of the target
+  GpuProfile profile{};           ///< GPU with the nodes and the network of the target
   bool network_is_given = false;  ///< the profile's network is `TargetNames::node_network`
-  Stack stack{};                  ///< with the factors of the calibration; without a name under `Release`
+  Stack stack{};                  ///< stack with the calibration's factors; without a name under `Release`
   bool stack_is_default = false;  ///< nothing named the stack
   std::string calibration{};      ///< file of the calibration, empty for none
   ReleaseInputs release{};        ///< read under `Semantics::Release` alone
@@ -82,8 +82,8 @@ Result<Target> resolve_target(const TargetNames& names);
 /// not count.
 Result<Target> resolve_target(const TargetNames& names, const Calibration& calibration);
 
-/// For people: `calibrated with published`, or that the file has no factors for this stack on this GPU; empty
-/// without a calibration.
+/// Text for users: `calibrated with published`, or that the file has no factors for this stack on this GPU;
+/// empty without a calibration.
 std::string describe_calibration(const std::string& calibration, const Stack& stack);
 
 }  // namespace vtrain

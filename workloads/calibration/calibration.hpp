@@ -15,24 +15,24 @@
 
 namespace vtrain {
 
-/// What kernels of a stack on a GPU take over what is predicted.
+/// Factors of a stack on a GPU: measured over predicted kernel times.
 struct CalibratedStack {
   std::string stack{};
   std::string profile{};  ///< base name of the GPU profile (`GpuProfile::base_name`)
   KernelFactors factors{};
   std::vector<std::string> fitted_on{};  ///< ids of the rows
-  Accuracy fitted{};                     ///< with the factors, on these rows
-  Accuracy held_out{};                   ///< with the factors, on the rest
-  Accuracy held_out_before{};            ///< without them, on the rest
+  Accuracy fitted{};                     ///< accuracy with the factors, on these rows
+  Accuracy held_out{};                   ///< accuracy with the factors, on the other rows
+  Accuracy held_out_before{};            ///< accuracy without factors, on the other rows
 };
 
-/// A calibration.
+/// Factors for several stacks and GPUs.
 struct Calibration {
-  std::string file{};     ///< as the user named it; empty for none
+  std::string file{};     ///< name that the user gave; empty for none
   std::string made_by{};  ///< the command line that wrote it, or empty
   std::vector<CalibratedStack> stacks{};
 
-  /// The factors of a stack on a GPU; ones where it has none.
+  /// The factors of a stack on a GPU; 1 where it has none.
   KernelFactors factors(std::string_view stack, std::string_view profile) const;
 };
 
@@ -45,8 +45,8 @@ using FactorPrediction = std::function<Seconds(std::size_t row, const KernelFact
 ///
 /// with e the logarithm of predicted over measured time and widths of 0.02 for products, 0.05 for
 /// memory-bound kernels and 0.1 for communication. The heavy tail is for runs that are far slower than their
-/// configuration should be; the prior keeps the factors of few rows near 1. Found by compass search from
-/// there, to a thousandth.
+/// configuration should be. The prior keeps factors from few rows near 1. Found by compass search from 1, to
+/// a thousandth.
 KernelFactors fit_factors(std::span<const Seconds> measured, const FactorPrediction& predict);
 
 /// Reads a calibration (schema `vtrain-calibration`, version 1), as `vtrain profile calibrate` writes it.
@@ -55,10 +55,11 @@ Result<Calibration> parse_calibration(std::string text, const std::string& file)
 /// The calibration that is part of the program, fitted to published runs.
 inline constexpr std::string_view kPublishedCalibration = "published";
 
-/// The same from a file, or `kPublishedCalibration`. Without a name nothing is read, and every factor is 1.
+/// Reads a calibration from a file, or `kPublishedCalibration`. With an empty name nothing is read, and every
+/// factor is 1.
 Result<Calibration> read_calibration(const std::string& path);
 
-/// Its JSON.
+/// The JSON of a calibration.
 std::string calibration_json(const Calibration& calibration);
 
 }  // namespace vtrain

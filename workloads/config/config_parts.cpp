@@ -16,11 +16,11 @@ namespace {
 
 using nlohmann::json;
 
-/// Where a rule of rotation has its type: since 2024 under the first.
+/// Keys of the type of a rule of rotation; since 2024 it is the first.
 constexpr std::array<const char*, 2> kTypeKeys = {"rope_type", "type"};
 
-/// The window of a list of layer types, of the given size: in all layers from one on, or in all but the last
-/// of every so many.
+/// Reads the window from a list of layer types, with the given size: in all layers from one on, or in all but
+/// the last of every group of equal size.
 AttentionWindow window_of_types(ConfigReader& config, const json& types, std::int64_t num_layers,
                                 std::int64_t size) {
   std::vector<bool> is_windowed;
@@ -61,7 +61,7 @@ double number_in(ConfigReader& config, const json& object, const char* key) {
   return 0;
 }
 
-/// How often the longest sequence is as long as that before it was extended. 0 where the file does not say.
+/// Ratio of the longest sequence to the longest before extension. 0 if the file does not give it.
 double extension(ConfigReader& config, const json& rule, bool is_long_rope, const AttentionDefaults& absent) {
   const auto longest = static_cast<double>(config.size_or_none(kLongestKey, absent.longest));
   const auto original =
@@ -72,7 +72,7 @@ double extension(ConfigReader& config, const json& rule, bool is_long_rope, cons
   return original_of_rule > 0 ? longest / original_of_rule : 0;
 }
 
-/// Whether a rule of rotation multiplies sines and cosines.
+/// True if a rule of rotation multiplies sines and cosines by a factor that is not 1.
 bool scales(ConfigReader& config, const json& rule, const AttentionDefaults& absent) {
   if (std::any_of(rule.begin(), rule.end(), [&](const json& of_layers) {
         return of_layers.is_object() && scales(config, of_layers, absent);

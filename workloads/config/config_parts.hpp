@@ -13,33 +13,33 @@ class ConfigReader;
 /// The key of the longest sequence.
 inline constexpr std::string_view kLongestKey = "max_position_embeddings";
 
-/// What the class of a family takes for keys that a file lacks. Null in the file is none of these: it is no
-/// window, as many heads of keys and values as heads, and the size of a head that follows.
+/// Values of a family's class for keys that a file lacks. Null in the file is different: no window, as many
+/// heads of keys and values as heads, and the derived size of a head.
 struct AttentionDefaults {
   std::int64_t num_kv_heads = 0;      ///< 0: as many as heads
-  std::int64_t size_per_head = 0;     ///< 0: what follows from the others
-  AttentionWindow window{};           ///< which layers have it stands even where the file gives the size
-  bool uses_window = true;            ///< whether the window is one where the file does not say
-  std::int64_t longest = 0;           ///< sequence; 0: the file has to say
-  std::int64_t original_longest = 0;  ///< before LongRoPE extends it; 0: the rule says
-  bool scales_rotation = false;       ///< where the file says nothing of rotations
-  bool has_output_bias = true;        ///< with `attention_bias` the projection after attention has one too
+  std::int64_t size_per_head = 0;     ///< 0: derived from the others
+  AttentionWindow window{};           ///< its choice of layers applies even if the file gives the size
+  bool uses_window = true;            ///< the window is used if the file has no `use_sliding_window`
+  std::int64_t longest = 0;           ///< longest sequence; 0: the file must give it
+  std::int64_t original_longest = 0;  ///< longest sequence before LongRoPE extends it; 0: the rule gives it
+  bool scales_rotation = false;       ///< used if the file has no rule of rotations
+  bool has_output_bias = true;  ///< with `attention_bias`, the projection after attention has a bias too
 };
 
-/// Reads which layers attend to a window. Windows that hold the whole sequence are none.
+/// Reads the layers that attend to a window. A window that holds the whole sequence is none.
 void read_window(ConfigReader& config, TransformerModel& model, const AttentionDefaults& absent);
 
-/// Whether sines and cosines are multiplied by a factor that is not 1. YaRN's is given, or the ratio of two
-/// factors that are equal where their coefficients are, or it is 0.1 ln(factor) + 1; LongRoPE's is given, or
-/// sqrt(1 + ln(factor) / ln(original length)) (modeling_rope_utils.py of transformers). Where each type of
-/// layer has a rule of its own, whether any of these does so.
+/// Reads whether sines and cosines are multiplied by a factor that is not 1, in any type of layer. YaRN's
+/// factor is given, or the ratio of two factors (equal if their coefficients are), or 0.1 ln(factor) + 1.
+/// LongRoPE's is given, or sqrt(1 + ln(factor) / ln(original length)). Source: modeling_rope_utils.py of
+/// transformers.
 bool read_rotation(ConfigReader& config, const AttentionDefaults& absent);
 
-/// The experts of Qwen's models: in every layer but those listed, which must be the first ones.
-/// `absent_shared_size` is the inner size of the shared expert where the file does not say.
+/// Reads the experts of Qwen's models: in every layer but those listed, which must be the first ones.
+/// `absent_shared_size` is the inner size of the shared expert if the file lacks it.
 void read_qwen_experts(ConfigReader& config, TransformerModel& model, std::int64_t absent_shared_size);
 
-/// What the classes of DeepSeek's models and of those that name their experts alike take for absent keys
+/// Values of the classes of DeepSeek's models, and of models with the same key names, for absent keys
 /// (configuration_*.py of transformers).
 struct DeepSeekDefaults {
   std::int64_t num_dense_layers = 0;
@@ -53,7 +53,7 @@ inline constexpr DeepSeekDefaults kDeepSeekV3{
     .num_dense_layers = 3, .num_shared_experts = 1, .num_groups = 8, .groups_per_token = 4};
 inline constexpr DeepSeekDefaults kGlm4Moe{.num_dense_layers = 1, .num_shared_experts = 1};
 
-/// Their experts: in every layer after the first ones.
+/// Reads the experts of these models: in every layer after the first ones.
 void read_deepseek_experts(ConfigReader& config, TransformerModel& model, const DeepSeekDefaults& absent);
 
 }  // namespace vtrain

@@ -19,7 +19,7 @@ constexpr std::int64_t kMaxSize = 1'000'000'000;
 
 /// Keys that change neither the shape nor the amount of the computation.
 constexpr std::array kHarmless = std::to_array<std::string_view>({
-    // What the file is and how it is loaded.
+    // Kind of the file and ways to load it.
     "_attn_implementation",
     "_name_or_path",
     "attn_implementation",
@@ -111,7 +111,7 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "time_step_min",
     "time_step_rank",
     "use_mamba_kernels",
-    // The same sizes under older names.
+    // Sizes under older names.
     "max_sequence_length",
     "n_ctx",
     "qk_head_dim",
@@ -121,7 +121,7 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
 /// Nemotron 3, whose router has one group of experts.
 struct NeutralValue {
   std::string_view key;
-  std::string_view value;  ///< as JSON
+  std::string_view value;  ///< value as JSON
 };
 constexpr std::array kNeutral = std::to_array<NeutralValue>({{"_remove_final_layer_norm", "false"},
                                                              {"full_attn_mod", "1"},
@@ -134,8 +134,8 @@ constexpr std::array kNeutral = std::to_array<NeutralValue>({{"_remove_final_lay
                                                              {"qkv_bias", "false"},
                                                              {"topk_group", "1"}});
 
-/// What `check_model` may complain of, and a key that holds it. Where families have several, the first one
-/// that is there is meant; where none is there, the value is a default of the first one.
+/// A field in errors of `check_model`, and a key that holds it. If families have several keys, the first
+/// present one is meant; if none is present, the value is a default of the first one.
 struct FieldKey {
   std::string_view field;
   std::string_view key;

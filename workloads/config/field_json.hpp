@@ -35,7 +35,7 @@ inline std::string alternatives(std::span<const std::string_view> names) {
   return text;
 }
 
-/// Reads one field; without its key the struct keeps what it has.
+/// Reads one field; without its key the struct keeps its value.
 template <class Struct>
 void read_field(JsonFields& json, const Field<Struct>& field, Struct& to) {
   const auto read = [&](const auto& member) {
@@ -83,8 +83,8 @@ nlohmann::ordered_json fields_to_json(std::span<const Field<Struct>> table, cons
   return json;
 }
 
-/// The struct that `fields_to_json` wrote. Throws `nlohmann::json::exception` where a key is missing or of
-/// another kind, and `tl::bad_expected_access<Error>` where a name is unknown.
+/// Reads the struct that `fields_to_json` wrote. Throws `nlohmann::json::exception` if a key is missing or of
+/// another kind, and `tl::bad_expected_access<Error>` if a name is unknown.
 template <class Struct>
 Struct fields_from_json(std::span<const Field<Struct>> table, const nlohmann::json& object) {
   Struct to;

@@ -25,8 +25,8 @@ constexpr std::array kAttentionRates =
 constexpr std::array kHiddenRates =
     std::to_array<std::string_view>({"dropout", "hidden_dropout", "hidden_dropout_prob", "resid_pdrop"});
 
-/// The length of sequences. A file of which the family's class does not say the longest has to, unless the
-/// caller says how long they are.
+/// Reads the length of sequences. If the family's class has no longest sequence, the file or the caller must
+/// give it.
 void read_sequence(ConfigReader& config, std::string_view key, std::int64_t sequence_length,
                    TransformerModel& model, std::int64_t absent = 0) {
   std::int64_t longest = config.size_or_none(key, absent);
@@ -46,7 +46,7 @@ void read_width(ConfigReader& config, TransformerModel& model) {
   model.vocab_size = config.size("vocab_size");
 }
 
-/// The sizes beside the number of layers.
+/// Reads the sizes other than the number of layers.
 void read_sizes(ConfigReader& config, TransformerModel& model, const AttentionDefaults& absent = {}) {
   read_width(config, model);
   constexpr std::string_view kKvHeads = "num_key_value_heads";
@@ -68,7 +68,7 @@ void read_biases(ConfigReader& config, TransformerModel& model, bool after_atten
     config.warn("attention_bias true: the bias after attention is not counted");
 }
 
-/// What Llama's descendants have in common. The defaults are those of their classes in transformers
+/// Reads the common keys of Llama's descendants. The defaults are those of their classes in transformers
 /// (configuration_*.py).
 void read_descendant(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model,
                      const AttentionDefaults& absent) {
@@ -347,7 +347,7 @@ void read_nemotron_h(ConfigReader& config, std::int64_t sequence_length, Transfo
   warn_of_more_predictions(config);
 }
 
-/// What is dropped: what a rate above 0 is given for and, where none is given, what the family drops.
+/// Reads the dropout: values with a rate above 0 or, if no rate is given, those of the family.
 void read_dropout(ConfigReader& config, Dropout family, TransformerModel& model) {
   const auto is_dropped = [&config](const auto& keys, bool absent) {
     for (const std::string_view key : keys)
@@ -377,11 +377,11 @@ void warn_of_other_heads(ConfigReader& config) {
   }
 }
 
-/// How the configurations of a `model_type` are read.
+/// Reader of the configurations of a `model_type`.
 struct Family {
   std::string_view model_type;
   void (*read)(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model);
-  Dropout dropout{};  ///< where the file does not say (configuration_*.py of transformers)
+  Dropout dropout{};  ///< dropout if the file has none (configuration_*.py of transformers)
 };
 
 constexpr std::array kFamilies =

@@ -39,7 +39,7 @@ Result<void> read_part(const JsonDocument& document, const json& object, const M
   return {};
 }
 
-/// Reads what is dropped. What the object does not name is as the base has it, or not dropped.
+/// Reads the dropout. Values that the object does not name are as in the base, or not dropped.
 Result<void> read_dropout(const JsonDocument& document, const json& object, TransformerModel& model) {
   const auto found = object.find(kDropoutKey);
   if (found == object.end() || found->is_null()) return {};
@@ -91,7 +91,7 @@ Result<TransformerModel> read_model(const JsonDocument& document, const json& ob
 
 ordered_json model_to_json(const TransformerModel& model) {
   ordered_json object = fields_to_json(model_fields(), model);
-  // What a model does not have its description leaves out.
+  // The description leaves out parts that the model lacks.
   for_each_part([&](const auto& part) {
     if (part.is_in(model)) object[std::string(part.key)] = fields_to_json(part.fields(), model.*part.member);
   });

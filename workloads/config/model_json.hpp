@@ -4,10 +4,10 @@
 ///      "vocab_size": 128256, "num_kv_heads": 8, "ffn_size": 14336, "activation": "swiglu",
 ///      "normalization": "rms_norm", "positions": "rotary", "tied_embeddings": false, "has_bias": false}
 ///
-/// Keys are those of `model_fields`, with the defaults of `TransformerModel`; `num_layers`,
-/// `hidden_size`, `num_heads`, `sequence_length` and `vocab_size` are required. Parts (`kModelParts`) and
-/// `dropout` are objects with keys of their own. `"base": "llama3-8b"` starts from a known model (`vtrain
-/// models`) instead of from GPT-3's defaults; nothing is required then.
+/// Keys are those of `model_fields`, with the defaults of `TransformerModel`; `num_layers`, `hidden_size`,
+/// `num_heads`, `sequence_length` and `vocab_size` are required. Parts (`kModelParts`) and `dropout` are
+/// objects with their own keys. `"base": "llama3-8b"` starts from a known model (`vtrain models`) instead of
+/// GPT-3's defaults; no key is required then.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -24,10 +24,10 @@ class JsonDocument;
 /// (with the nearest known one), a value of the wrong kind, those of `check_model`.
 Result<TransformerModel> read_model(const JsonDocument& document, const nlohmann::json& object);
 
-/// The same from the text of a file.
+/// Reads a model from the text of a file.
 Result<TransformerModel> parse_model(std::string text, const std::string& file);
 
-/// The model as `read_model` reads it.
+/// The model as JSON that `read_model` reads.
 nlohmann::ordered_json model_to_json(const TransformerModel& model);
 
 }  // namespace vtrain

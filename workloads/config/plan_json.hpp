@@ -4,8 +4,8 @@
 ///      "recompute": "selective", "sequence_parallel": true, "sharding": "optimizer", "precision": "bf16"}
 ///
 /// Keys are those of `plan_fields`, with the defaults of `ParallelPlan`; `global_batch`, `micro_batch` and
-/// `recompute` are required. `precision` is `bf16` unless given, and to `vtrain predict` the stack's. More
-/// keys: `num_gpus`, all GPUs, in place of `data` or checked against it; `sequence_length`, tokens of a
+/// `recompute` are required. `precision` is `bf16` unless given; `vtrain predict` then takes the stack's.
+/// More keys: `num_gpus`, all GPUs, in place of `data` or checked against it; `sequence_length`, tokens of a
 /// sequence in training, in place of the model's.
 #pragma once
 
@@ -19,23 +19,22 @@ namespace vtrain {
 
 class JsonDocument;
 
-/// A plan and what it says of the model.
+/// A plan, and its values for the model.
 struct PlanDescription {
   ParallelPlan plan;
-  std::int64_t sequence_length = 0;  ///< of training; 0: the model's
-  bool has_precision = false;        ///< whether it says one
+  std::int64_t sequence_length = 0;  ///< tokens of a sequence in training; 0: the model's
+  bool has_precision = false;        ///< the plan gives a precision
 };
 
-/// Reads a plan; whether it divides a model is for `check_plan` to say. Errors name file, line and key: an
-/// unknown key (with the nearest known one), a value of the wrong kind or out of range, GPUs that do not
-/// divide.
+/// Reads a plan; `check_plan` checks that it divides a model. Errors name file, line and key: an unknown key
+/// (with the nearest known one), a value of the wrong kind or out of range, GPUs that do not divide.
 Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::json& object);
 
-/// A plan as `read_plan` reads it, its keys in the order of `plan_fields`.
+/// A plan as JSON that `read_plan` reads, its keys in the order of `plan_fields`.
 nlohmann::ordered_json plan_to_json(const ParallelPlan& plan);
-/// The plan of what `plan_to_json` wrote: unlike `read_plan` it wants every key, and has no words for people.
-/// Throws `nlohmann::json::exception` where one is missing or of another kind, and
-/// `tl::bad_expected_access<Error>` where a name is unknown.
+/// Reads a plan that `plan_to_json` wrote. Unlike `read_plan` it requires every key, and has no error
+/// messages for users. Throws `nlohmann::json::exception` if a key is missing or of another kind, and
+/// `tl::bad_expected_access<Error>` if a name is unknown.
 ParallelPlan plan_from_json(const nlohmann::json& object);
 
 }  // namespace vtrain

@@ -91,7 +91,7 @@ Result<PredictConfig> read_any(const JsonDocument& document, std::string text) {
   const json& root = document.root();
   if (has_any(root, std::array<std::string_view, 2>{"model", "plan"})) return read_own(document);
   if (is_hugging_face_config(root) || has_any(root, kModelMarks)) {
-    // What is wrong with the model comes first.
+    // Errors of the model come first.
     if (const auto model = describe_model(document, root); !model) return fail(model.error());
     return plan_is_missing(document);
   }

@@ -1,4 +1,4 @@
-/// What `vtrain predict` reads: a model with its training plan.
+/// Input of `vtrain predict`: a model with its training plan.
 ///
 ///     {"model": "llama3-8b",
 ///      "plan": {"data": 8, "global_batch": 128, "micro_batch": 1, "recompute": "none"},
@@ -22,32 +22,32 @@
 
 namespace vtrain {
 
-/// A model and a plan. Ours have passed `check_plan`; one of the release may have a micro-batch that divides
-/// nothing.
+/// A model and a plan. Plans in our format have passed `check_plan`; one of the release may have a
+/// micro-batch that does not divide the batch.
 struct PredictConfig {
-  JsonDocument document;  ///< what it was read from, for errors of what is made of it
+  JsonDocument document;  ///< its source, for later errors
   TransformerModel model;
   ParallelPlan plan;
-  bool has_precision = false;           ///< whether it says the plan's; else that of the stack counts
+  bool has_precision = false;           ///< it gives the plan's precision; else the stack's is used
   std::string stack;                    ///< name of a software stack; empty: not stated
   std::string profile;                  ///< name of a GPU profile; empty: not stated
-  std::vector<std::string> warnings;    ///< what of the model's configuration is not modelled
-  std::optional<VtrainConfig> release;  ///< a configuration of the public vTrain release, as that reads it
+  std::vector<std::string> warnings;    ///< parts of the model's configuration that are not modelled
+  std::optional<VtrainConfig> release;  ///< configuration of the public vTrain release, as that reads it
 };
 
-/// Reads either kind of configuration. A file with a `model` or a `plan` is one of ours, every other one of
-/// the public vTrain release (`vtrain_config.hpp`); of that, `plan` holds the micro-batch as the file says
-/// it.
+/// Reads either kind of configuration. A file with a `model` or a `plan` is in our format, every other one in
+/// that of the public vTrain release (`release_config.hpp`). For the latter, `plan` holds the micro-batch as
+/// the file gives it.
 ///
 /// Errors name file, line and field: those of the readers, of `check_plan`, and a file that describes a model
 /// alone, with an example of what is missing.
 Result<PredictConfig> parse_predict_config(std::string text, const std::string& file);
 
-/// The same from a file.
+/// Reads a configuration from a file.
 Result<PredictConfig> read_predict_config(const std::filesystem::path& path);
 
-/// An error of what was made of the configuration, whose field is one of `plan` or of the whole, with its
-/// file and, if the configuration has such a field, its line.
+/// Adds the configuration's file to a later error whose field is one of `plan` or of the whole. Adds the line
+/// too if the configuration has the field.
 Error place_in_config(const PredictConfig& config, Error error);
 
 }  // namespace vtrain

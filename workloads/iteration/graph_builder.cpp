@@ -51,7 +51,7 @@ class ChainMaker {
         chain.back().duration_ns = static_cast<double>(kernel.duration_ns);
         chain.back().gap_ns = static_cast<double>(kernel.gap_ns);
       }
-      // What follows the operator is not what followed it in the profile.
+      // A different operator follows here than in the profile.
       chain.back().gap_ns = 0;
     }
     if (detail_ == GraphDetail::Blocks && !chain.empty()) chain = {whole(chain)};
@@ -213,7 +213,7 @@ class GraphBuilder {
     last = place(message, micro_batch);
   }
 
-  /// Whether what the block computes goes to no other chunk.
+  /// True if the block's result goes to no other chunk.
   bool is_end_of_model(const ScheduledBlock& block) const {
     if (block.pass == Pass::Backward) return block.stage == 0 && block.chunk == 0;
     return block.stage + 1U == stages_.size() && block.chunk + 1U == stages_.front().chunks.size();
@@ -273,10 +273,10 @@ class GraphBuilder {
 
   const IterationWork& work_;
   std::vector<StageTasks> stages_;
-  std::vector<Placed> placed_;  ///< in the order of their tasks
+  std::vector<Placed> placed_;  ///< chains in the order of their tasks
   std::vector<std::uint32_t> last_on_stage_;
   std::vector<std::uint32_t> last_of_micro_batch_;
-  std::vector<Dependency> joins_;  ///< dependencies beside those of stages and micro-batches
+  std::vector<Dependency> joins_;  ///< dependencies other than those of stages and micro-batches
   TaskId next_task_ = 0;
 };
 

@@ -73,7 +73,7 @@ std::string_view trace_colour(TaskKind kind) {
 }
 
 struct Slice {
-  std::string_view name;  ///< as a JSON string, quoted
+  std::string_view name;  ///< name as a JSON string, quoted
   std::string_view category;
   std::string_view colour;
   double start_ns = 0;
@@ -139,7 +139,7 @@ class TimelineWriter {
   }
 
   /// Messages of one stage may overlap each other and its blocks, which slices of one track must not: they
-  /// are asynchronous events, each of a name of its own.
+  /// are asynchronous events, each with its own name.
   void write_message(const Task& task, double start_ns) {
     ++num_messages_;
     for (const auto& [phase, time_ns] :
@@ -190,7 +190,7 @@ std::string_view fill_colour(TaskKind kind) {
   return "white";
 }
 
-/// Backslashes and quotes of a name as DOT wants them.
+/// Escapes backslashes and quotes of a name for DOT.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -200,7 +200,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// Whether the tasks of a graph are whole blocks, which are few enough for a picture.
+/// True if the tasks of a graph are whole blocks, which are few enough for a picture.
 bool has_blocks_alone(const ExecutionGraph& graph) {
   for (TaskId task = 0; task < graph.num_tasks(); ++task) {
     if (graph[task].op != Task::kNoOperator) return false;

@@ -54,7 +54,7 @@ std::vector<BlockTimes> block_times(const IterationWork& work, const std::vector
   return times;
 }
 
-/// Whether the last collective of every chunk, if any, belongs to the last backward pass or what follows it.
+/// True if the last collective of every chunk, if any, belongs to the last backward pass or follows it.
 bool ends_in_backward(const std::vector<ChunkTotals>& chunks) {
   return std::all_of(chunks.begin(), chunks.end(), [](const ChunkTotals& totals) {
     return totals.backward.has_collective || totals.weight.has_collective ||
@@ -62,7 +62,7 @@ bool ends_in_backward(const std::vector<ChunkTotals>& chunks) {
   });
 }
 
-/// When a chain's last collective ended if the chain ended at `end`, or 0.
+/// End of a chain's last collective if the chain ended at `end`; 0 without one.
 Nanoseconds collective_end(const ChainTotals& chain, Nanoseconds end) {
   return chain.has_collective ? end - Nanoseconds(chain.after_collective) : Nanoseconds(0);
 }
@@ -136,7 +136,7 @@ IterationTimes end_stages(const IterationWork& work, const PipelineEnds& passes,
   return times;
 }
 
-/// The same if messages were there at once.
+/// Iteration time if messages were instant.
 Nanoseconds without_latency(PipelineTimer& timer, const IterationWork& work,
                             const std::vector<ChunkTotals>& chunks, const std::vector<OnceTotals>& once) {
   return end_stages(work, end_passes(timer, work, chunks, Messages::AreInstant), once).iteration;

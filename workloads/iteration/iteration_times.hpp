@@ -11,36 +11,36 @@ namespace vtrain {
 struct ExecutionGraph;
 struct IterationWork;
 
-/// Where the time of the slowest stage goes. The parts add up to the iteration time.
+/// Parts of the slowest stage's time. They add up to the iteration time.
 struct Breakdown {
-  /// Layers, their recomputation, the launch gaps inside them and waiting for activations that come from the
-  /// memory of the CPU or go there.
+  /// Layers, their recomputation, the launch gaps inside them, and waits for activations on their way to or
+  /// from the memory of the CPU.
   Nanoseconds compute{0};
-  Nanoseconds tensor_comm{0};  ///< collectives inside layers: of tensor, context and expert parallelism
-  /// Sends between stages as far as they hold the stage, and what the iteration is longer for messages on
-  /// their way and for links that are busy.
+  Nanoseconds tensor_comm{0};  ///< collectives of tensor, context and expert parallelism inside layers
+  /// Sends between stages as far as they hold the stage, and the increase of the iteration time by message
+  /// latency and busy links.
   Nanoseconds pipeline_comm{0};
-  /// Gradient reduction, of a word embedding that two stages hold too, and what shows of gathering sharded
+  /// Gradient reduction, also of a word embedding on two stages, and the visible part of gathers of sharded
   /// weights.
   Nanoseconds data_comm{0};
   Nanoseconds optimizer{0};  ///< weight update
   Nanoseconds bubble{0};     ///< waiting for other stages
 };
 
-/// What one stage did.
+/// Times of one stage.
 struct StageTimes {
-  Nanoseconds end{0};      ///< when its last task, or the gap after it, ended
+  Nanoseconds end{0};      ///< end of its last task and the gap after it
   Nanoseconds compute{0};  ///< sum of its kernels, weight update included
 };
 
-/// Times of one iteration. Filled the same way by the graph simulation and by the fast path.
+/// Times of one iteration. The graph simulation and the fast path fill it alike.
 struct IterationTimes {
   Nanoseconds iteration{0};
   std::vector<StageTimes> stages;
-  Nanoseconds communication_end{0};  ///< when the last collective, or the send after it, ended
-  Nanoseconds communication_sum{0};  ///< all collectives of all stages
-  std::int64_t slowest_stage = 0;    ///< the stage with the most to do, the first of equals
-  Breakdown breakdown;               ///< of the slowest stage
+  Nanoseconds communication_end{0};  ///< end of the last collective and the send after it
+  Nanoseconds communication_sum{0};  ///< time of all collectives of all stages
+  std::int64_t slowest_stage = 0;    ///< stage with the most work, the first of equals
+  Breakdown breakdown;               ///< parts of the slowest stage's time
 };
 
 /// The exact collapse of the graph simulation: one update per block instead of per task, and a jump over the
@@ -48,11 +48,11 @@ struct IterationTimes {
 /// x min(micro-batches, transient)).
 IterationTimes fast_iteration_times(const IterationWork& work);
 
-/// The same from the graph of this work, by the paper's Algorithm 1.
+/// Times from the graph of this work, by the paper's Algorithm 1.
 IterationTimes simulated_iteration_times(const IterationWork& work, const ExecutionGraph& graph);
 
-/// The iteration time if messages between stages were there at once: without what `Send::latency` and
-/// `Send::link_wait` add.
+/// The iteration time if messages between stages were instant: without the effects of `Send::latency` and
+/// `Send::link_wait`.
 Nanoseconds iteration_without_latency(const IterationWork& work);
 
 }  // namespace vtrain

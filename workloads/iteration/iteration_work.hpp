@@ -1,5 +1,5 @@
-/// The work of one training iteration on one pipeline, stage by stage. Each semantics of the predictor fills
-/// in this one description; the graph builder and the fast path both start from it, which is why they agree.
+/// The work of one training iteration on one pipeline, stage by stage. Both predictors fill in this
+/// description. The graph builder and the fast path both start from it, so they agree.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace vtrain {
 
 /// One operator of a block: a layer's forward pass, a collective, a weight update. Times as in `Task`.
 struct Operator {
-  /// For instance `Fwd_transformer`. Not owned: a literal or other text that outlives the operator.
+  /// Name, for instance `Fwd_transformer`. Not owned: a literal or other text that outlives the operator.
   std::string_view name{};
-  TaskKind kind = TaskKind::Forward;        ///< decides the stream it is booked on
-  std::int32_t layer = -1;                  ///< the layer it belongs to, -1 for none
+  TaskKind kind = TaskKind::Forward;        ///< decides the stream that it runs on
+  std::int32_t layer = -1;                  ///< its layer, -1 for none
   Nanoseconds duration{0};                  ///< busy time: the sum of its kernels
   Nanoseconds gap{0};                       ///< idle time between its kernels (not after the last)
-  const KernelSequence* kernels = nullptr;  ///< its kernels if it is to be taken apart; not owned
+  const KernelSequence* kernels = nullptr;  ///< its kernels if it can be split into them; not owned
 };
 
 /// Time of a pass or block: operators one after the other, with the gaps in them.
@@ -33,54 +33,54 @@ inline Nanoseconds total_span(std::span<const Operator> operators) {
   return sum;
 }
 
-/// What passing a block's result on to the next stage takes.
+/// Times of sending a block's result to the next stage.
 struct Send {
-  Nanoseconds hold{0};  ///< for this long after the block its stage does nothing else (synchronous send)
-  /// For so long after `hold` the stage waits until the link is free for its next message.
+  Nanoseconds hold{0};  ///< idle time of the stage after the block (synchronous send)
+  /// Wait of the stage after `hold`, until the link is free for its next message.
   Nanoseconds link_wait{0};
-  /// What the message takes beyond both, while its stage goes on (asynchronous send): the receiver may start
-  /// `hold` + `link_wait` + `latency` after the end of the block. Unused where there is no next stage.
+  /// Further time of the message, while its stage continues (asynchronous send). The receiver may start
+  /// `hold` + `link_wait` + `latency` after the end of the block. Unused if there is no next stage.
   Nanoseconds latency{0};
 
-  /// For how long after the block its stage does nothing else, for either reason.
+  /// Idle time of the stage after the block, for both reasons.
   Nanoseconds stall() const { return hold + link_wait; }
 };
 
-/// What one pipeline stage does with one chunk of the model, for one micro-batch. A block is a chain: each
-/// operator starts when the one before it is done. Every operator takes at least no time: duration + gap
-/// >= 0. A forward or backward block without operators still passes micro-batches on in order; the other
-/// blocks may be empty and are then not there.
+/// Work of one pipeline stage on one chunk of the model, for one micro-batch. A block is a chain: each
+/// operator starts when the one before it ends. Every operator has duration + gap >= 0. A forward or backward
+/// block without operators still passes micro-batches on in order. Other blocks may be empty and then do not
+/// exist.
 struct ChunkWork {
   std::vector<Operator> forward{};
   std::vector<Operator> recompute{};  ///< run before the backward pass; may overlap the wait for the gradient
-  std::vector<Operator> backward{};   ///< without the weight gradients if `weight` has them
-  /// Weight gradients, as a pass of their own. Only for schedules that split the backward pass.
+  std::vector<Operator> backward{};   ///< backward pass, without the weight gradients if `weight` has them
+  /// Weight gradients as a separate pass. Only for schedules that split the backward pass.
   std::vector<Operator> weight{};
-  /// Activations, after `forward`, to the next chunk of the model: that of the next stage or, from the last
-  /// stage, the next chunk of stage 0. Nothing on the last chunk of the model.
+  /// Send of activations, after `forward`, to the next chunk of the model: that of the next stage or, from
+  /// the last stage, the next chunk of stage 0. Zero on the last chunk of the model.
   Send send_forward{};
-  /// Gradients, after `backward`, the other way. Nothing on the first chunk of the model.
+  /// Send of gradients, after `backward`, to the chunk before. Zero on the first chunk of the model.
   Send send_backward{};
 };
 
-/// What one pipeline stage does.
+/// Work of one pipeline stage.
 struct StageWork {
-  /// One for each virtual stage, as many on every stage. Chunk c of stage s is part c x stages + s of the
-  /// model.
+  /// One chunk for each virtual stage; every stage has the same number. Chunk c of stage s is part c x stages
+  /// + s of the model.
   std::vector<ChunkWork> chunks{};
-  /// Gradient reduction after the last micro-batch, over replicas and of a word embedding that two stages
-  /// hold.
+  /// Gradient reduction after the last micro-batch: over replicas, and that of a word embedding on two
+  /// stages.
   std::vector<Operator> data_parallel{};
-  std::vector<Operator> optimizer{};  ///< weight update, once every stage has come so far
+  std::vector<Operator> optimizer{};  ///< weight update, after all stages have reached it
 };
 
-/// One iteration.
+/// Work of one iteration.
 struct IterationWork {
   std::vector<StageWork> stages{};
   std::int64_t num_micro_batches = 0;
   Schedule schedule = Schedule::OneForwardOneBackward;
-  /// Whether gradient reduction of every stage waits for the last backward pass of stage 0 (so the public
-  /// vTrain release).
+  /// Gradient reduction of every stage waits for the last backward pass of stage 0 (as in the public vTrain
+  /// release).
   bool reduction_waits_for_first_stage = false;
 };
 

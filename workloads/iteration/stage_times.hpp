@@ -13,10 +13,10 @@
 namespace vtrain {
 
 /// The shape of the pipeline that does the work. Throws `std::logic_error` if stages differ in the number of
-/// chunks, or if there are weight gradients that the schedule has no pass for.
+/// chunks, or if the schedule has no pass for existing weight gradients.
 PipelineShape pipeline_shape(const IterationWork& work);
 
-/// The time that messages between stages take on their way.
+/// Latency of messages between stages.
 enum class Messages : std::uint8_t { TakeTime, AreInstant };
 
 /// The blocks of a chunk with the sends after them. `passes` are the times of its passes alone.
@@ -25,12 +25,12 @@ BlockTimes with_sends(BlockTimes passes, const Send& forward, const Send& backwa
 /// Sums over one chain of operators, in ns.
 struct ChainTotals {
   double pass = 0;              ///< from its start to its end, gaps included
-  double span = 0;              ///< the same with the stall of the send that follows
+  double span = 0;              ///< `pass` with the stall of the send that follows
   double kernel_time = 0;       ///< busy time of all but collectives
   double collective_time = 0;   ///< busy time of collectives
-  bool has_collective = false;  ///< whether there is any
+  bool has_collective = false;  ///< the chain has a collective
   double after_collective = 0;  ///< from the end of the last collective and its gap to the end of the chain
-  Breakdown breakdown;          ///< of `span`
+  Breakdown breakdown;          ///< parts of `span`
 };
 
 /// Sums over the blocks of a chunk.
@@ -47,27 +47,28 @@ struct OnceTotals {
   ChainTotals optimizer;
 };
 
-/// Adds up what a stage does with a chunk.
+/// Adds up the work of a stage on a chunk.
 ChunkTotals total_chunk(const ChunkWork& work);
 
-/// Adds up what a stage does once.
+/// Adds up the work that a stage does once.
 OnceTotals total_once(const StageWork& work);
 
 /// The part of a breakdown to which tasks of a kind belong.
 Nanoseconds& part_of(Breakdown& breakdown, TaskKind kind);
 
-/// What the parts of a breakdown other than the bubble add up to.
+/// Sum of the parts of a breakdown without the bubble.
 Nanoseconds busy_time(const Breakdown& breakdown);
 
-/// The stage with the most to do, by the `busy_time` of each; the first of those that are equal but for
+/// The stage with the most work, by the `busy_time` of each; the first of those that are equal within
 /// rounding.
 std::size_t busiest_stage(std::span<const Nanoseconds> busy);
 
-/// Sets the slowest stage of an iteration with its breakdown, from those of all stages but their idle time.
-/// `without_latency` is the iteration time if messages between stages were there at once.
+/// Sets the slowest stage of an iteration and its breakdown, from the breakdowns of all stages without idle
+/// time. `without_latency` is the iteration time if messages between stages were instant.
 void set_breakdown(IterationTimes& times, std::span<const Breakdown> stages, Nanoseconds without_latency);
 
-/// Divides what a stage is idle in an iteration: it would be so without any latency, or because of it.
+/// Divides the idle time of a stage in an iteration into the part that remains without latency and the part
+/// that latency causes.
 void divide_idle_time(Breakdown& breakdown, Nanoseconds busy, Nanoseconds iteration,
                       Nanoseconds without_latency);
 

@@ -1,4 +1,4 @@
-/// How fast jobs are on the gangs that they get.
+/// Speeds of jobs on the gangs that they get.
 #pragma once
 
 #include <cstdint>
@@ -8,31 +8,32 @@
 
 namespace vtrain {
 
-/// Where a gang is, as far as its speed depends on it.
+/// Properties of a gang's position that its speed depends on.
 struct GangSite {
-  std::uint32_t gpu_type = 0;  ///< number of its GPUs' type, in the order in which the cluster names types
-  /// For a gang on more nodes than it needs: the largest power of two that divides its GPUs of every node, so
-  /// that so many ranks in a row share a node. 0 for a packed gang, which is on the fewest nodes.
+  std::uint32_t gpu_type = 0;  ///< type of its GPUs, numbered in the cluster's order
+  /// Consecutive ranks that share a node, for a gang on more nodes than it needs: the largest power of two
+  /// that divides its GPUs on every node. 0 for a packed gang, which is on the fewest nodes.
   std::int32_t ranks_together = 0;
 
   friend auto operator<=>(const GangSite&, const GangSite&) = default;
 };
 
-/// Speeds relative to the one that a job's run time and curve tell of.
+/// Speeds relative to the speed in a job's run time and curve.
 struct GangSpeed {
-  double here = 1;    ///< on the gang as it is; above 0 and at most `packed`
-  double packed = 1;  ///< on as many GPUs of the same type on the fewest nodes
+  double here = 1;    ///< speed on the actual gang; above 0 and at most `packed`
+  double packed = 1;  ///< speed on as many GPUs of this type on the fewest nodes
 };
 
-/// Tells how fast jobs are where their gangs are. One instance may serve several threads.
+/// Gives the speeds of jobs on their gangs. Several threads may share one instance.
 class GangSpeedModel {
  public:
   virtual ~GangSpeedModel() = default;
-  /// Whether it can tell of a job at all; only then may the others be asked.
+  /// True if it knows the speeds of a job; only then may the other functions be called.
   virtual bool knows(JobId job) const = 0;
-  /// The speed of a job on a gang of so many GPUs.
+  /// The speed of a job on a gang of `num_gpus` GPUs.
   virtual GangSpeed at(JobId job, GpuCount num_gpus, const GangSite& site) = 0;
-  /// The least that `GangSpeed::here` can be on GPUs that the job may use: of all gangs, or of packed ones.
+  /// Smallest `GangSpeed::here` on GPUs that the job may use; over all gangs if `may_spread`, else over
+  /// packed ones.
   virtual double slowest(JobId job, GpuCount num_gpus, bool may_spread) = 0;
 };
 

@@ -50,7 +50,7 @@ std::vector<std::uint32_t> order_of_submission(const std::vector<Job>& jobs) {
   return order;
 }
 
-/// Puts the job that stands at `order[i]` at `i`. Jobs are large: each is moved once, along the cycles.
+/// Moves the job at `order[i]` to `i`. Jobs are large: each is moved once, along the cycles.
 void apply_order(std::vector<Job>& jobs, std::vector<std::uint32_t> order) {
   for (std::uint32_t start = 0; start < order.size(); ++start) {
     if (order[start] == start) continue;

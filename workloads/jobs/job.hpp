@@ -1,4 +1,4 @@
-/// Jobs as the scheduler sees them: what a trace says of each, whichever trace it was.
+/// Jobs as the scheduler sees them: the contents of a trace in any format.
 #pragma once
 
 #include <cstdint>
@@ -19,58 +19,58 @@
 
 namespace vtrain {
 
-/// How a job of a recorded trace ended, as the trace says.
+/// End of a job as its trace records it.
 enum class JobStatus : std::uint8_t { Unknown, Completed, Failed, Cancelled, TimedOut, Running };
 
-/// Their names, in the order of the enumeration: `unknown`, `completed`, `failed`, `cancelled`, `timeout` and
-/// `running`.
+/// Names of all statuses, in the order of `JobStatus`: `unknown`, `completed`, `failed`, `cancelled`,
+/// `timeout` and `running`.
 std::span<const std::string_view> status_names();
-/// The name of one of them.
+/// Name of a status.
 std::string_view status_name(JobStatus status);
 
-/// All of one GPU, in the thousandths in which parts of GPUs are counted.
+/// One whole GPU in thousandths, the unit for parts of GPUs.
 inline constexpr std::int16_t kWholeGpu = 1000;
 
-/// One training job: a gang of GPUs that is held as a whole from start to end (or to a preemption).
+/// One training job: a gang of GPUs that is held as a whole from its start to its end or preemption.
 struct Job {
   std::string_view name;        ///< the trace's own job id; the text lives in the `Workload`
-  TenantId tenant;              ///< whose share of the cluster it uses
-  ModelId model;                ///< what it trains, if the trace says so
-  UserId user;                  ///< who submitted it, if the trace tells users from tenants
-  AccountId account;            ///< who pays for it, if the trace has accounts
-  QueueId queue;                ///< where it was submitted: a partition of Slurm, a queue
-  QosId qos;                    ///< its quality of service, if the trace has any
-  GpuTypeId gpu_type;           ///< the GPUs it asks for; none: any
-  CurveId curve;                ///< how fast it is on other numbers of GPUs; none: the job is rigid
-  RequirementsId requirements;  ///< what else it asks for; none: nothing
-  /// Where it was read: a line of the `Workload`'s files, counted from 1 through all of them; 0 for a job
-  /// that no file holds.
+  TenantId tenant;              ///< tenant whose share of the cluster it uses
+  ModelId model;                ///< model that it trains, if the trace names it
+  UserId user;                  ///< person who submitted it, if the trace distinguishes users from tenants
+  AccountId account;            ///< account that pays for it, if the trace has accounts
+  QueueId queue;                ///< queue or Slurm partition of its submission
+  QosId qos;                    ///< quality of service, if the trace has any
+  GpuTypeId gpu_type;           ///< type of the GPUs that it requests; none: any
+  CurveId curve;                ///< its speeds on other numbers of GPUs; none: the job is rigid
+  RequirementsId requirements;  ///< its other requirements, if any
+  /// Line of the `Workload`'s files that holds the job, counted from 1 through all files; 0 if no file holds
+  /// it.
   std::uint32_t line = 0;
   SimTime submit{};
-  /// The scheduler's or user's priority, as the trace has it: more goes first. `kNoPriority` without one.
+  /// Priority that the scheduler or user gave, as the trace has it. Larger ones go first; `kNoPriority`
+  /// without one.
   std::int64_t priority = kNoPriority;
-  /// Run time on `num_gpus` GPUs, at least 1 ns. 0 in a workload whose jobs are given by model and iterations
-  /// and that has not been priced by the predictor yet.
+  /// Run time on `num_gpus` GPUs, at least 1 ns. 0 for a job given by model and iterations, until the
+  /// predictor has priced it.
   SimDuration duration{};
-  /// The time limit that the user asked for, which is what backfilling may know; a job is ended there. 0:
-  /// none was given, and `duration` is taken as known.
+  /// Time limit that the user requested; the job is ended there, and backfilling knows no other time. 0: none
+  /// was given, and `duration` is taken as known.
   SimDuration requested_time{};
-  /// The instant by which the job should end; `kNoDeadline` for a best-effort job.
+  /// Deadline for the job's end; `kNoDeadline` for a best-effort job.
   SimTime deadline = kNoDeadline;
   GpuCount num_gpus{1};
   std::int32_t global_batch = 0;  ///< sequences an iteration, 0 when unknown
   std::int64_t iterations = 0;    ///< work to do, 0 when the trace gives a duration instead
-  /// When it started on the cluster where it was recorded; `kNoStart` when the trace does not say.
+  /// Start on the cluster where the trace was recorded; `kNoStart` if the trace has none.
   SimTime original_start = kNoStart;
-  GpuCount max_gpus{0};  ///< the most GPUs that an elastic policy may give it, 0 when not given
-  /// The part of each of its GPUs that it uses, in thousandths: below `kWholeGpu` only for jobs on a shared
-  /// GPU.
+  GpuCount max_gpus{0};  ///< most GPUs that an elastic policy may give it, 0 if not given
+  /// Used part of each of its GPUs, in thousandths; below `kWholeGpu` only for jobs on a shared GPU.
   std::int16_t gpu_share = kWholeGpu;
   JobStatus status = JobStatus::Unknown;
 
   /// `deadline` of a job without one.
   static constexpr SimTime kNoDeadline = SimTime::max();
-  /// `original_start` of a job of which no start is known.
+  /// `original_start` of a job without a known start.
   static constexpr SimTime kNoStart = SimTime::max();
 
   /// `priority` of a job that has none.
@@ -78,12 +78,12 @@ struct Job {
   /// The largest priority, and the least with its sign changed.
   static constexpr std::int64_t kMaxPriority = std::int64_t{1} << 53;
 
-  /// Whether it has one.
+  /// True if the job has a priority.
   bool has_priority() const { return priority != kNoPriority; }
   bool has_deadline() const { return deadline != kNoDeadline; }
-  /// Whether it leaves a part of its GPUs to other jobs.
+  /// True if the job leaves a part of its GPUs to other jobs.
   bool shares_gpus() const { return gpu_share < kWholeGpu; }
-  /// What a scheduler that trusts the user may assume of the run time.
+  /// Run time that a scheduler may assume if it trusts the user.
   SimDuration time_limit() const { return requested_time.count() > 0 ? requested_time : duration; }
 };
 
@@ -93,9 +93,9 @@ class NameTable {
  public:
   /// The number of `name`, added when new.
   std::uint32_t add(std::string_view name);
-  /// The name of a number that `add` returned.
+  /// The name with a number that `add` returned.
   const std::string& operator[](std::uint32_t number) const { return names_[number]; }
-  /// How many names there are.
+  /// Number of names.
   std::size_t size() const { return names_.size(); }
   /// All names, by number.
   const std::vector<std::string>& names() const { return names_; }
@@ -109,28 +109,28 @@ class NameTable {
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> numbers_;
 };
 
-/// A file that jobs were read from. Lines are counted through the files of a workload, so that one number
-/// says where a job stands.
+/// A file that jobs were read from. Lines are counted through all files of a workload, so one number locates
+/// a job.
 struct SourceFile {
-  std::string name;             ///< as the user named it
-  std::uint32_t last_line = 0;  ///< on which a job stands, counted from the first line of the first file
+  std::string name;             ///< name that the user gave
+  std::uint32_t last_line = 0;  ///< last line with a job, counted from the first line of the first file
 };
 
 /// The jobs of one trace, ordered by submission (ties in the order of the file), with the names they refer
 /// to.
 struct Workload {
   std::vector<Job> jobs;
-  NameTable tenants;                ///< by `TenantId`
-  NameTable models;                 ///< by `ModelId`
-  NameTable users;                  ///< by `UserId`
-  NameTable accounts;               ///< by `AccountId`
-  NameTable queues;                 ///< by `QueueId`
-  NameTable qos_names;              ///< by `QosId`
-  NameTable gpu_types;              ///< by `GpuTypeId`
-  std::vector<SpeedByGpus> curves;  ///< of elastic jobs
-  /// Of jobs that ask for more than GPUs and time, by `RequirementsId`; each job has its own.
+  NameTable tenants;                ///< names of tenants, by `TenantId`
+  NameTable models;                 ///< names of models, by `ModelId`
+  NameTable users;                  ///< names of users, by `UserId`
+  NameTable accounts;               ///< names of accounts, by `AccountId`
+  NameTable queues;                 ///< names of queues, by `QueueId`
+  NameTable qos_names;              ///< names of qualities of service, by `QosId`
+  NameTable gpu_types;              ///< names of GPU types, by `GpuTypeId`
+  std::vector<SpeedByGpus> curves;  ///< curves of elastic jobs, by `CurveId`
+  /// Requirements of jobs that need more than GPUs and time, by `RequirementsId`; each job has its own.
   std::vector<JobRequirements> requirements;
-  std::vector<SourceFile> sources;  ///< those with jobs, in the order in which their lines are counted
+  std::vector<SourceFile> sources;  ///< files with jobs, in the order in which their lines are counted
 
   /// Keeps a copy of `text` as long as the workload lives. It costs its own bytes and little more.
   std::string_view keep(std::string_view text);
@@ -150,14 +150,14 @@ struct Workload {
   const JobRequirements* requirements_of(const Job& job) const {
     return job.requirements ? &requirements[job.requirements.value] : nullptr;
   }
-  /// Requirements of a job to be filled in, made when there are none.
+  /// Requirements of a job, for the caller to fill in; added when the job has none.
   JobRequirements& add_requirements(Job& job);
-  /// Orders `jobs` by submission, keeping the order of equal ones. O(n log n); needs 4 bytes a job
-  /// meanwhile, up to 20 where most come at nearly the same time.
+  /// Sorts `jobs` by submission; jobs of equal time keep their order. O(n log n). Needs 4 bytes a job
+  /// meanwhile, up to 20 where most jobs come at nearly the same time.
   void sort_by_submission();
 
  private:
-  /// Texts one behind the other, in chunks that never move.
+  /// Texts one after the other, in chunks that never move.
   struct TextChunks {
     std::vector<std::unique_ptr<char[]>> chunks;
     char* free = nullptr;
@@ -166,10 +166,10 @@ struct Workload {
   std::unique_ptr<TextChunks> text_;
 };
 
-/// An error with the job named in its message, at the file and line where the job was read, if it was.
+/// Adds the job's name to the message of an error and, if the job was read from a file, its file and line.
 Error job_error(const Workload& workload, const Job& job, Error error);
 
-/// Bad input in one field of a job.
+/// Makes an error about bad input in one field of a job.
 Error job_error(const Workload& workload, const Job& job, std::string field, std::string message);
 
 }  // namespace vtrain

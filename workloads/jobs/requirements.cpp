@@ -12,7 +12,7 @@
 namespace vtrain {
 namespace {
 
-/// In the order of the enumeration.
+/// Names in the order of the enumeration.
 constexpr std::array<std::string_view, 4> kKindNames = {"after", "afterany", "afterok", "afternotok"};
 
 }  // namespace

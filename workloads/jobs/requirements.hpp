@@ -14,7 +14,7 @@ namespace vtrain {
 /// Conditions on another job before a job may start, in Slurm's words.
 enum class DependencyKind : std::uint8_t {
   After,       ///< `after`: it has started
-  AfterAny,    ///< `afterany`: it has ended, however that was
+  AfterAny,    ///< `afterany`: it has ended in any way
   AfterOk,     ///< `afterok`: it has completed
   AfterNotOk,  ///< `afternotok`: it has ended without completing
 };
@@ -27,13 +27,13 @@ struct JobDependency {
   friend bool operator==(const JobDependency&, const JobDependency&) = default;
 };
 
-/// Requirements of one job. Members that say nothing are empty or 0.
+/// Requirements of one job. Members without a requirement are empty or 0.
 struct JobRequirements {
   std::vector<JobDependency> dependencies{};  ///< all must hold
   std::string
       node_features{};  ///< features that its nodes must have, in the trace's words (Slurm's `--constraint`)
-  std::int32_t num_nodes = 0;  ///< on which its gang must be
-  GpuCount gpus_per_node{0};   ///< that each of them must give
+  std::int32_t num_nodes = 0;  ///< number of nodes of its gang
+  GpuCount gpus_per_node{0};   ///< GPUs that each of these nodes must give
 
   friend bool operator==(const JobRequirements&, const JobRequirements&) = default;
 };

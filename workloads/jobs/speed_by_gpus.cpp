@@ -44,7 +44,8 @@ SpeedByGpus::Level SpeedByGpus::above(GpuCount num_gpus) const {
 SimDuration time_for_iterations(double iterations, double iterations_per_s) {
   // Just below 2^63: a larger number would not fit into the nanoseconds that it becomes.
   constexpr double kLongest = 9.2e18;
-  // What rounding may add, of a rate that is one over a time, is no nanosecond.
+  // Factor that removes rounding errors of a rate that is one over a time, so that they do not add a
+  // nanosecond.
   constexpr double kRounding = 1 - 1e-15;
   const double nanoseconds = std::ceil(std::max(iterations, 0.0) / iterations_per_s * 1e9 * kRounding);
   return nanoseconds < kLongest ? SimDuration(static_cast<std::int64_t>(nanoseconds)) : SimDuration::max();

@@ -1,4 +1,4 @@
-/// How fast a job trains on each number of GPUs that it can use.
+/// Training speed of a job on each number of GPUs that it can use.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ class SpeedByGpus {
     bool operator==(const Level&) const = default;
   };
 
-  /// Where the speeds come from.
+  /// Sources of speeds.
   enum class Source : std::uint8_t { Trace, Predictor };
 
   /// Levels ascend by GPUs, which are at least 1, and have speeds above 0; `std::logic_error` otherwise.
   explicit SpeedByGpus(std::vector<Level> levels, Source source = Source::Trace);
 
-  /// Of all levels.
+  /// Source of all levels.
   Source source() const { return source_; }
-  /// Ascending by GPUs.
+  /// Levels, ascending by GPUs.
   std::span<const Level> levels() const { return levels_; }
-  /// Iterations a second on exactly this many GPUs; 0 when that is not a level. O(log levels).
+  /// Iterations a second on exactly this many GPUs; 0 if there is no such level. O(log levels).
   double iterations_per_s(GpuCount num_gpus) const;
   /// The largest level of at most this many GPUs; 0 GPUs when there is none.
   Level at_most(GpuCount num_gpus) const;
@@ -42,8 +42,8 @@ class SpeedByGpus {
   Source source_;
 };
 
-/// The time that so many iterations take, rounded up to the nanosecond; none are less than 0.
-/// `SimDuration::max()` where the clock could not tell.
+/// Duration of `iterations` iterations, rounded up to the nanosecond; negative numbers count as 0.
+/// `SimDuration::max()` if the clock cannot hold it.
 SimDuration time_for_iterations(double iterations, double iterations_per_s);
 
 }  // namespace vtrain

@@ -66,7 +66,7 @@ Result<ThroughputTable::Row> read_row(const CsvReader& rows, int batch) {
   return row;
 }
 
-/// What `('JOB TYPE', GPUs)` names.
+/// Parses the job type and GPUs in `('JOB TYPE', GPUs)`.
 std::optional<std::pair<std::string, GpuCount>> parse_gavel_key(std::string_view key) {
   constexpr std::string_view kOpen = "('";
   const std::size_t close = key.rfind("', ");

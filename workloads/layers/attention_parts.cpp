@@ -39,7 +39,7 @@ void add_repeated_heads(PassBuilder& pass, const LayerContext& layer, std::strin
 /// Kernels that rotate queries and keys in one pass.
 struct RotationKernels {
   std::string_view name;
-  EagerWork eager;        ///< by PyTorch's own kernels
+  EagerWork eager;        ///< work of PyTorch's own kernels
   double latent_traffic;  ///< bytes an element of the queries; parts of each head are split and concatenated
 };
 
@@ -116,7 +116,7 @@ void add_unfused_backward(PassBuilder& pass, const LayerContext& layer) {
   pass.begin("scores_grad").plain_gemm(context_gemm).plain_gemm(context_gemm);
 }
 
-/// The bias after attention where a kernel of its own adds it, and the sum over rows that is its gradient.
+/// Bias after attention if a separate kernel adds it, and its gradient, the sum over rows.
 constexpr EagerWork kOutputBias{.strided_passes = 1, .strided_traffic = 4, .num_kernels = 1};
 constexpr EagerWork kOutputBiasGradient{.traffic = 2, .num_kernels = 1};
 
@@ -151,8 +151,8 @@ KernelTime context_ring_time(const LayerContext& layer, KernelTime attention, do
   return {hop.time + std::max(Nanoseconds(0), hop.time * (others - 1) - cover), hop.evidence};
 }
 
-/// What comes before attention: keys and values are concatenated to travel, and those of all parts gathered
-/// where they do not pass in a ring. Compiled code waits for a collective where it issues it
+/// Adds the steps before attention: keys and values are concatenated for transfer, and those of all parts are
+/// gathered unless they pass in a ring. Compiled code waits for a collective where it issues it
 /// (`_maybe_wrap_tensor` of torch/distributed/_functional_collectives.py).
 void add_context_gather(PassBuilder& pass, const LayerContext& layer) {
   const double sent = elements(layer.shape, keys_and_values(layer));
@@ -190,7 +190,8 @@ void add_context_gradients(PassBuilder& pass, const LayerContext& layer) {
               4 * static_cast<int>(layer.key.context));
 }
 
-/// In single precision the gradients of keys and values go on from GPU to GPU, after each part.
+/// Time of the ring of gradients of keys and values, which go from GPU to GPU in single precision after each
+/// part.
 KernelTime gradient_ring_time(const LayerContext& layer) {
   const KernelTime hop = send_time(layer.profile, is_within_domain(layer),
                                    Bytes(4 * elements(layer.shape, keys_and_values(layer))));
@@ -233,7 +234,7 @@ void add_flash_backward(PassBuilder& pass, const LayerContext& layer, const Atte
   add_context_gradients(pass, layer);
 }
 
-/// Attention as this mixer computes it. Unfused kernels compute every score, whatever the window.
+/// Attention as this mixer computes it. Unfused kernels compute every score, for any window.
 AttentionShape attention_of(const LayerContext& layer, Mixer mixer) {
   AttentionShape shape = layer.shape.attention;
   if (mixer == Mixer::WindowedAttention) shape.window = layer.model.window.size;
@@ -244,7 +245,7 @@ AttentionShape attention_of(const LayerContext& layer, Mixer mixer) {
 
 /// The products on one GPU. Every GPU of a tensor-parallel group compresses into all columns.
 struct LatentProducts {
-  GemmShape query_down;  ///< of no columns where queries are not compressed
+  GemmShape query_down;  ///< empty if queries are not compressed
   GemmShape query_up;
   GemmShape key_value_down;
   GemmShape key_value_up;

@@ -8,7 +8,7 @@
 namespace vtrain {
 namespace {
 
-/// In how many ways `count` of `all` things can be chosen.
+/// Number of ways to choose `count` of `all` things.
 double num_choices(std::int64_t all, std::int64_t count) {
   if (count > all) return 0;
   double ways = 1;
@@ -17,8 +17,8 @@ double num_choices(std::int64_t all, std::int64_t count) {
   return ways;
 }
 
-/// Of `places` GPUs or nodes that hold equally many of a layer's experts, to how many a token goes: its
-/// experts are drawn evenly from the groups that it may go to, these from all.
+/// Number of places that a token goes to, of `places` GPUs or nodes with equally many of a layer's experts.
+/// Its experts are drawn evenly from its groups, and these from all groups.
 double places_hit(double places, const MixtureOfExperts& experts) {
   const double top_k = real(experts.top_k);
   const double chosen = real(experts.groups_per_token);
@@ -42,7 +42,8 @@ bool has_hybrid_dispatch(const LayerContext& layer) {
          layer.profile.nvlink_domain > layer.profile.gpus_per_node;
 }
 
-/// What tokens carry: to the experts their columns and scores, back columns alone; backward the gradients.
+/// Data that tokens carry: columns and scores to the experts, columns alone back; in the backward pass their
+/// gradients.
 enum class TokenLoad { ColumnsAndScores, Columns };
 /// Kernels that spread copies of tokens, and those that sum copies up.
 enum class TokenWay { Spread, Collect };
@@ -57,10 +58,10 @@ double copy_bytes(const LayerContext& layer, TokenLoad load) {
   return columns + 4 * real(gpus * shape.local_experts);
 }
 
-/// Of the NVLink rate, what HybridEP's kernels reach among `size` GPUs of a domain: published for 8 to 36
-/// GB200 and 32 multiprocessors (docs/README_Hybrid-EP.md of deepseek-ai/DeepEP: 764 to 632 and 737 to 597
-/// GB/s of tokens in half precision, 0.87 to 0.76 of the rate with the scores that they spread beside them);
-/// it falls by as much with each doubling. From 512 on it stays.
+/// Share of the NVLink rate that HybridEP's kernels reach among `size` GPUs of a domain. Published for 8 to
+/// 36 GB200 and 32 multiprocessors (docs/README_Hybrid-EP.md of deepseek-ai/DeepEP): 764 to 632 and 737 to
+/// 597 GB/s of tokens in half precision, 0.87 to 0.76 of the rate with the scores that they also spread. Each
+/// doubling lowers it by an equal amount; from 512 on it is constant.
 double hybrid_efficiency(TokenWay way, std::int64_t size) {
   const double doublings = std::min(6.0, std::log2(real(size) / 8));
   return way == TokenWay::Spread ? 0.865 - 0.049 * doublings : 0.82 - 0.073 * doublings;
@@ -94,8 +95,8 @@ KernelTime dispatch_time(const LayerContext& layer, TokenWay way, TokenLoad load
   return {time.time + across.time, worse(time.evidence, across.evidence)};
 }
 
-/// Before its dispatch HybridEP gathers which experts every token of the group goes to, a byte for each of
-/// them, and reads it all (allgather_routing_map and metadata_preprocessing, hybrid_ep/executor of DeepEP).
+/// Before its dispatch HybridEP gathers the experts of every token of the group, a byte for each, and reads
+/// all bytes (allgather_routing_map and metadata_preprocessing, hybrid_ep/executor of DeepEP).
 KernelTime routing_map_time(const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   if (shape.expert_group.size <= 1 || !has_hybrid_dispatch(layer)) return {};
@@ -167,7 +168,7 @@ void add_shared_expert_backward(BackwardPass& pass, const LayerContext& layer) {
   add_reduction(pass.input, layer);
 }
 
-/// The inputs of the experts' products are quantised by kernels of their own, unless the products do it: in 8
+/// The inputs of the experts' products are quantised by separate kernels, unless the products do it: in 8
 /// bits one for each expert, in 4 bits one for all (split_quantize of Transformer Engine).
 void quantise_experts(PassBuilder& pass, const LayerContext& layer, double elements) {
   const bool is_grouped = layer.key.precision == Precision::Fp4;
@@ -238,10 +239,10 @@ void add_expert_clamp(PassBuilder& pass, const LayerContext& layer, std::string_
     pass.begin(name).eager(expert_inputs(layer.shape), work);
 }
 
-/// With the clamps an offset is copied to the GPU (`torch.tensor` on the device in
-/// weighted_bias_quick_geglu_impl), for which the CPU waits until the GPU is done with all before. What it
-/// takes to issue the products after the non-linearity, one of two of each expert, then shows, for
-/// Transformer Engine prepares them for all experts before the first one starts.
+/// Adds the wait for an offset that is copied to the GPU with the clamps (`torch.tensor` on the device in
+/// weighted_bias_quick_geglu_impl). The CPU waits until the GPU has finished all earlier work. The time to
+/// issue the products after the non-linearity, one of two of each expert, is then visible. Transformer Engine
+/// prepares them for all experts before the first one starts.
 void add_offset_wait(PassBuilder& pass, const LayerContext& layer, Nanoseconds issue_of_expert) {
   constexpr double kShareOfProducts = 0.5;
   if (layer.model.clamps_activation && layer.stack.eager.activation_clamp)
@@ -249,7 +250,7 @@ void add_offset_wait(PassBuilder& pass, const LayerContext& layer, Nanoseconds i
               issue_of_expert);
 }
 
-/// Whether the non-linearity runs again before the gradients of the products after it.
+/// True if the non-linearity runs again before the gradients of the products after it.
 bool activation_runs_again(const LayerContext& layer) {
   return layer.key.recompute == Recompute::Selective &&
          layer.stack.memory.selective == SelectiveRecompute::NormsAndActivations;
@@ -264,8 +265,8 @@ void add_expert_sort(PassBuilder& pass, const LayerContext& layer, const char* n
   add_permutation(pass, layer, name);
 }
 
-/// What follows a router's product, in kernels and bytes a score. Fused: scores, top-k and their bookkeeping.
-/// Else PyTorch's, counted in Megatron-Core (topk_routing_with_score_function and
+/// Kernels after a router's product, and their bytes a score. Fused: scores, top-k and their bookkeeping.
+/// Else PyTorch's kernels, counted in Megatron-Core (topk_routing_with_score_function and
 /// compute_routing_scores_for_aux_loss of moe_utils.py, router.py): scores and biases, two times top-k and
 /// maps of tokens (zeroed, scattered, converted), normalised scores, sums for the balancing loss; backward
 /// the gradients of both sets of scores.

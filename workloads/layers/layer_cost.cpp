@@ -41,7 +41,8 @@ std::vector<Operator> recomputed_pass(const std::vector<Operator>& forward, Reco
         stack.attention != AttentionKernel::Unfused &&
         (is_latent ? op.name == "latent_gather" || op.name == "q_up_gemm" || op.name == "kv_up_gemm"
                    : op.name == "attention");
-    // Gathered inputs are not kept, so what gathers them runs again: by operator nothing stands for it.
+    // Gathered inputs are not kept, so their gathers run again; in recomputation by operator they have no
+    // operator.
     const bool is_gather = op.name == "all_gather" || op.name == "expert_gather";
     const bool is_mixed = op.name == "attention" || op.name == "space_scan";
     const bool is_output = is_mixed || (is_collective(op.kind) && !is_gather);
@@ -54,7 +55,7 @@ std::vector<Operator> recomputed_pass(const std::vector<Operator>& forward, Reco
     if (rule == SelectiveRecompute::Experts) is_dropped = has_experts && is_second_half;
     if (!is_full && !is_dropped) continue;
     again.push_back(op);
-    // What the CPU must issue again is little next to a whole pass.
+    // The CPU issues few kernels again, compared with a whole pass.
     const bool is_part = !is_full && rule != SelectiveRecompute::Experts;
     if (is_part) again.back().gap = Nanoseconds(0);
     if (!is_full && every_second && is_product)
@@ -152,9 +153,9 @@ class CostModel {
         .forward = finish(forward), .backward = finish(backward.input), .weight = finish(backward.weight)};
   }
 
-  /// What comes before the layers of each depth of multi-token prediction: norms of hidden state and
-  /// embedding, and the projection of both, whose columns are gathered before sequence parallelism takes its
-  /// part of the tokens again (Megatron-Core, multi_token_prediction.py).
+  /// Costs before the layers of each depth of multi-token prediction: norms of hidden state and embedding,
+  /// and the projection of both. Its columns are gathered before sequence parallelism splits the tokens again
+  /// (Megatron-Core, multi_token_prediction.py).
   PassCosts prediction() {
     const LayerShape& shape = layer_.shape;
     const std::int64_t inner = std::max<std::int64_t>(1, shape.hidden / shape.tensor);
@@ -181,14 +182,14 @@ class CostModel {
         .forward = finish(forward), .backward = finish(backward.input), .weight = finish(backward.weight)};
   }
 
-  /// How long the GPU takes for the backward pass of a layer beyond what the CPU takes to issue it.
+  /// Excess of the GPU's time for the backward pass of a layer over the CPU's time to issue it.
   Nanoseconds backward_slack(LayerKind kind, const PassCosts& costs) const {
     const Nanoseconds busy = total_span(costs.backward) + total_span(costs.weight);
     return std::max(Nanoseconds(0), busy - plain_issue(kind).backward);
   }
 
-  /// Of adding up the gradient of a weight over micro-batches. Those of weights that stay gathered are read,
-  /// and their sum is read and written.
+  /// Memory traffic of adding up the gradient of a weight over micro-batches. If weights stay gathered, the
+  /// gradient is read, and the sum is read and written.
   double accumulation_bytes() const {
     const LayerKey& key = layer_.key;
     const Stack& stack = layer_.stack;
@@ -199,7 +200,7 @@ class CostModel {
 
   /// Weights of a layer on one GPU.
   double weights(LayerKind kind) const { return gpu_weights(layer_.model, layer_.shape, kind); }
-  /// What its weights take where replicas share them.
+  /// Times of weights that replicas share.
   WeightSharding& sharding() { return sharding_; }
   /// Adds the names of another model's operators whose times are extrapolated or modelled.
   void add_evidence(const CostModel& other) {
@@ -218,8 +219,9 @@ class CostModel {
   PassBuilder builder(TaskKind kind) {
     return {layer_.profile, layer_.stack, layer_.key.precision, kind, tensor_pieces()};
   }
-  /// In how many pieces tensor-parallel collectives run beside products. User buffers (Transformer Engine)
-  /// are shared between the processes of one host, need sequence parallelism, and know no 4 bits.
+  /// Number of pieces in which tensor-parallel collectives overlap products. User buffers (Transformer
+  /// Engine) are shared between the processes of one host, need sequence parallelism, and do not support 4
+  /// bits.
   std::int64_t tensor_pieces() const {
     const LayerKey& key = layer_.key;
     const bool overlaps = layer_.stack.overlap.tensor && key.sequence_parallel &&
@@ -290,8 +292,9 @@ void blend(PassCosts& costs, const PassCosts& other, double share) {
   blend(costs.weight, other.weight, share);
 }
 
-/// In a hybrid layers take turns. Backward nothing waits, so that the CPU issues a layer with experts while
-/// the GPU is busy with the others: their slack shortens its gap.
+/// Shortens the gaps of layers with experts in a hybrid, whose kinds of layers alternate. Backward the CPU
+/// does not wait and issues a layer with experts while the GPU is busy with the others: their slack shortens
+/// its gap.
 void share_slack(const TransformerModel& model, const CostModel& parts, LayerCosts& costs) {
   if (!model.is_hybrid()) return;
   const LayerCounts counts = count_layers(model);
@@ -313,8 +316,8 @@ void append(std::vector<Operator>& pass, const std::vector<Operator>& more) {
   pass.insert(pass.end(), more.begin(), more.end());
 }
 
-/// Multi-token prediction in the head: for each depth the projection, its layers and the head once more, all
-/// of which run backward before the model's own head.
+/// Adds multi-token prediction to the head: for each depth the projection, its layers and the head again. All
+/// of them run backward before the model's own head.
 void add_predictions(const TransformerModel& model, CostModel& parts, LayerCosts& costs) {
   const PassCosts head = costs.head;
   PassCosts& all = costs.head;

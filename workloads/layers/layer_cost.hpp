@@ -17,29 +17,30 @@ struct Stack;
 /// The passes of one part of the model for one micro-batch; `Operator::layer` is still -1.
 struct PassCosts {
   std::vector<Operator> forward{};
-  std::vector<Operator> recompute{};  ///< what of the forward pass runs again just before the backward pass
+  std::vector<Operator> recompute{};  ///< parts of `forward` that run again just before the backward pass
   std::vector<Operator> backward{};
-  std::vector<Operator> weight{};  ///< weight gradients, where the schedule takes them out of `backward`
+  std::vector<Operator> weight{};  ///< weight gradients, if the schedule takes them out of `backward`
 };
 
-/// What a stage is put together from. Durations are whole nanoseconds, so that sums do not depend on their
-/// order.
+/// Costs of the parts that make up a stage. Durations are whole nanoseconds, so that sums do not depend on
+/// their order.
 struct LayerCosts {
-  PerLayerKind<PassCosts> layers;  ///< of `layer_kinds`; empty where the model has none of the kind
+  PerLayerKind<PassCosts> layers;  ///< by `layer_kinds`; empty if the model has no such layer
   PassCosts embedding;             ///< before the first layer
   PassCosts head;                  ///< after the last layer: final norm, logits, loss
-  /// Where sharded weights are gathered only once an iteration (`WeightGather::EveryIteration`): the gathers
-  /// and reductions of one layer of each kind that nothing hides.
+  /// Gathers and reductions of one layer of each kind that nothing hides, if sharded weights are gathered
+  /// only once an iteration (`WeightGather::EveryIteration`).
   PerLayerKind<Nanoseconds> gathers{};
-  Nanoseconds embedding_gathers{0};  ///< the same for the word embedding
-  Nanoseconds head_gathers{0};       ///< and for the output layer and the layers of multi-token prediction
+  Nanoseconds embedding_gathers{0};  ///< gathers and reductions of the word embedding
+  Nanoseconds head_gathers{0};       ///< gathers and reductions of output layer and multi-token prediction
   /// Operators with a kernel or message outside the sizes that the profile measured.
   std::vector<std::string_view> extrapolated;
-  /// Operators with a kernel or message whose time is a formula's, because the profile has no measurements.
+  /// Operators with a kernel or message whose time comes from a formula, because the profile has no
+  /// measurements.
   std::vector<std::string_view> modelled;
 };
 
-/// Computes the costs. The model and the plan must have passed `check_plan`. Takes some 100 kernel look-ups.
+/// Computes the costs. The model and the plan must have passed `check_plan`. Takes about 100 kernel look-ups.
 LayerCosts layer_costs(const TransformerModel& model, const LayerKey& key, const GpuProfile& profile,
                        const Stack& stack);
 

@@ -19,9 +19,10 @@ struct ActivationKernels {
   KernelTraffic backward;
 };
 
-/// Of eager code, operator by operator. The gradient of a square is that of a power, which copies its operand
-/// to the power of one (pow_backward of PyTorch's FunctionsManual.cpp). GELU of decoders is the formula with
-/// tanh that GPT-2's code in transformers spells out (NewGELUActivation); of encoders it is one kernel.
+/// Activation kernels of eager code, operator by operator. The gradient of a square is that of a power, which
+/// copies its operand to the power of one (pow_backward of PyTorch's FunctionsManual.cpp). GELU of decoders
+/// is the formula with tanh that GPT-2's code in transformers spells out (NewGELUActivation); of encoders it
+/// is one kernel.
 ActivationKernels eager_activation(const TransformerModel& model) {
   switch (model.activation) {
     case Activation::SwiGlu:
@@ -56,12 +57,12 @@ struct NormKernels {
   EagerWork backward;
 };
 
-/// Before release 2.9 PyTorch has no kernel of its own for it (pytorch/pytorch, pull request 153666), nor
-/// have the models in transformers (LlamaRMSNorm). Forward the input is converted to single precision and
-/// squared, the squares' mean is taken, the input multiplied by its inverse root, converted back, and
-/// multiplied by the weight. Backward come the gradients of the two products, of the root and of the squares,
-/// of which two are added up. Factors of a row or column are broadcast. In single precision nothing is
-/// converted.
+/// Kernels of an RMS norm without a fused kernel: PyTorch has none before release 2.9 (pytorch/pytorch, pull
+/// request 153666), nor have the models in transformers (LlamaRMSNorm). Forward the input is converted to
+/// single precision and squared, the squares' mean is taken, the input multiplied by its inverse root,
+/// converted back, and multiplied by the weight. Backward come the gradients of the two products, of the root
+/// and of the squares; two of them are added up. Factors of a row or column are broadcast. In single
+/// precision nothing is converted.
 NormKernels plain_norm(Precision precision) {
   if (precision == Precision::Fp32) {
     return {{.strided_passes = 2, .strided_traffic = 8, .traffic = 12, .num_kernels = 6},
@@ -71,14 +72,14 @@ NormKernels plain_norm(Precision precision) {
           {.strided_passes = 5, .strided_traffic = 6.4, .traffic = 44, .num_kernels = 13}};
 }
 
-/// Of a collective of the tensor-parallel group on so many columns of every token.
+/// Time of a collective of the tensor-parallel group on `columns` columns of every token.
 KernelTime tensor_time(const LayerContext& layer, Collective collective, std::int64_t columns,
                        double bytes_per_element) {
   return collective_time(layer.profile, collective, layer.shape.tensor_group,
                          Bytes(bytes_per_element * elements(layer.shape, columns)), layer.stack.libraries);
 }
 
-/// A sum over the tensor-parallel group, of which each GPU holds all or, with sequence parallelism, its part.
+/// A sum over the tensor-parallel group. Each GPU holds all of it or, with sequence parallelism, its part.
 struct Reduction {
   std::string_view name;
   KernelTime time;
@@ -91,7 +92,7 @@ Reduction tensor_reduction(const LayerContext& layer, std::int64_t columns) {
           tensor_time(layer, collective, columns, element_bytes(layer.key.precision))};
 }
 
-/// Where stacks reduce in pieces with a kernel of their own, what these take.
+/// Adds the kernels that sum up pieces, for stacks that reduce in pieces with separate kernels.
 void add_sums_of_pieces(PassBuilder& pass, const LayerContext& layer, std::int64_t columns) {
   const OverlapRule& overlap = layer.stack.overlap;
   if (!layer.key.sequence_parallel || !overlap.tensor || !overlap.sums_pieces) return;
@@ -124,7 +125,7 @@ void add_norm_forward(PassBuilder& pass, const LayerContext& layer, std::string_
 }
 
 void add_norm_backward(PassBuilder& pass, const LayerContext& layer, std::string_view name) {
-  // Where it is not fused the kernel of the gradients of the norm's weights reads both tensors once more.
+  // If not fused, the kernel of the gradients of the norm's weights reads both tensors again.
   pass.begin(name);
   if (layer.has_plain_norm()) {
     pass.eager(layer.shape.split_elements, plain_norm(layer.key.precision).backward);

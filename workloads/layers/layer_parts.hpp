@@ -1,4 +1,4 @@
-/// The parts that layers are made of, forward and backward: attention, state space, MLP, mixture of experts.
+/// The parts of layers, forward and backward: attention, state space, MLP, mixture of experts.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace vtrain {
 
-/// What the parts of a layer depend on.
+/// Inputs of the functions that add the parts of a layer.
 struct LayerContext {
   const TransformerModel& model;
   const LayerKey& key;
@@ -21,35 +21,34 @@ struct LayerContext {
   const Stack& stack;
   LayerShape shape;
 
-  /// Kernels that do several memory-bound steps in one.
+  /// True if one kernel does several memory-bound steps.
   bool is_fused() const { return stack.elementwise == ElementwiseKernels::Fused; }
-  /// Kernels of Megatron-LM in 2021.
+  /// True if the kernels are those of Megatron-LM in 2021.
   bool is_2021() const { return stack.elementwise == ElementwiseKernels::Megatron2021; }
-  /// Kernels of PyTorch itself, one for each step.
+  /// True if each step is a kernel of PyTorch itself.
   bool is_eager() const { return stack.elementwise == ElementwiseKernels::Eager; }
-  /// Norms for which eager code has no kernel.
+  /// True if eager code has no kernel for the norms.
   bool has_plain_norm() const { return is_eager() && model.normalization == Normalization::RmsNorm; }
-  /// What is dropped.
+  /// The dropout of the model or, if it has none, of the stack.
   Dropout dropout() const { return model.dropout.value_or(stack.memory.dropout); }
-  /// The precision of products of which the stack says whether they are computed in a wider format.
+  /// The precision of products that the stack computes in the format `wider` if `is_wider`.
   Precision precision_unless(bool is_wider, Precision wider = Precision::Bf16) const {
     return is_wider ? std::min(key.precision, wider) : key.precision;
   }
 };
 
-/// Elements of a micro-batch's tokens times columns.
+/// Number of elements in `columns` columns of a micro-batch's tokens.
 inline double elements(const LayerShape& shape, std::int64_t columns) {
   return real(shape.tokens) * real(columns);
 }
 
-/// Columns of the keys and values that attention reads: where they are repeated, of every query's head.
+/// Columns of the keys and values that attention reads; one set for every query head if they are repeated.
 inline std::int64_t keys_and_values(const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   return layer.stack.eager.repeated_heads ? shape.query + shape.attention_output : shape.key + shape.value;
 }
 
-/// The backward pass of a layer. Weight gradients go to a pass of their own where the schedule runs them
-/// later.
+/// The backward pass of a layer. Weight gradients go to a separate pass if the schedule runs them later.
 struct BackwardPass {
   PassBuilder input;
   PassBuilder weight;
@@ -59,15 +58,15 @@ struct BackwardPass {
     Nanoseconds input_gradients{0};
     Nanoseconds weight_gradients{0};
   };
-  ProductTimes products{};  ///< of `linear` so far, those that `input` holds
+  ProductTimes products{};  ///< times of the products that `linear` has added to `input`
 
-  /// The precision of products that follow.
+  /// Sets the precision of the products that follow.
   void use(Precision precision) {
     input.use(precision);
     weight.use(precision);
   }
-  /// The gradients of a linear layer whose forward pass is `forward`, with its quantisation. That of the
-  /// input is computed `in_pieces` where that of the output is gathered beside it.
+  /// Adds the gradients of a linear layer whose forward pass is `forward`, with its quantisation. The input's
+  /// gradient is computed `in_pieces` if the output's gradient is gathered in parallel.
   void linear(std::string_view name, const GemmShape& forward, bool in_pieces = false);
 };
 
@@ -90,7 +89,7 @@ void add_mlp_backward(BackwardPass& pass, const LayerContext& layer);
 void add_experts_forward(PassBuilder& pass, const LayerContext& layer);
 void add_experts_backward(BackwardPass& pass, const LayerContext& layer);
 
-/// Whether an operator is the dispatch or combine of experts, in either pass.
+/// True if an operator is the dispatch or combine of experts, in either pass.
 bool is_dispatch(const Operator& op);
 
 /// A norm, and the residual connection after a half of a layer.
@@ -99,28 +98,28 @@ void add_norm_backward(PassBuilder& pass, const LayerContext& layer, std::string
 void add_residual_forward(PassBuilder& pass, const LayerContext& layer, std::string_view name);
 void add_residual_backward(PassBuilder& pass, const LayerContext& layer, std::string_view name);
 
-/// The collectives around a half of a layer, on so many columns: with sequence parallelism its input is
-/// gathered and its output reduced and scattered, without it is reduced everywhere.
+/// Adds the gather before a half of a layer, on `columns` columns. With sequence parallelism the half's input
+/// is gathered and its output reduced and scattered; without it the output is all-reduced.
 void add_gather(PassBuilder& pass, const LayerContext& layer, std::string_view name, std::int64_t columns);
 inline void add_gather(PassBuilder& pass, const LayerContext& layer) {
   add_gather(pass, layer, "all_gather", layer.shape.hidden);
 }
-/// The same for an operand of the layers' products, which stacks may convert to 8 or 4 bits before.
+/// Adds the gather of an operand of the layer's products; stacks may first convert it to 8 or 4 bits.
 void add_operand_gather(PassBuilder& pass, const LayerContext& layer, std::string_view name,
                         std::int64_t columns);
 inline void add_operand_gather(PassBuilder& pass, const LayerContext& layer) {
   add_operand_gather(pass, layer, "all_gather", layer.shape.hidden);
 }
-/// The product at the other end of the half in the forward pass, and the reduction of its result.
+/// Adds the last product of a half's forward pass, and the reduction of its result.
 void add_reduced_product(PassBuilder& pass, const LayerContext& layer, const GemmShape& shape);
-/// The reduction alone.
+/// Adds the reduction alone.
 void add_reduction(PassBuilder& pass, const LayerContext& layer, std::int64_t columns);
 inline void add_reduction(PassBuilder& pass, const LayerContext& layer) {
   add_reduction(pass, layer, layer.shape.hidden);
 }
-/// Of a layer that is split by columns: the gradient of its input is reduced, which may run beside the
-/// products for the weights' gradients, and before it its input is gathered for these, beside the products
-/// for the gradient of the input. `begun` is what the pass had of products before the layer.
+/// Adds the reduction of the input's gradient of a layer that is split by columns. It may overlap the
+/// products for the weights' gradients. Before it the input is gathered for those products, which may overlap
+/// the products for the input's gradient. `begun` holds the times of the pass's products before the layer.
 void add_input_reduction(BackwardPass& pass, const LayerContext& layer,
                          const BackwardPass::ProductTimes& begun, std::int64_t columns);
 inline void add_input_reduction(BackwardPass& pass, const LayerContext& layer,

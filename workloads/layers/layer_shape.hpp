@@ -1,4 +1,4 @@
-/// Sizes of a transformer's layers on one GPU of a parallel plan, and the groups that it communicates in.
+/// Sizes of a transformer's layers on one GPU of a parallel plan, and the GPU's communication groups.
 #pragma once
 
 #include <compare>
@@ -16,11 +16,11 @@ namespace vtrain {
 /// Frequency of gathers of sharded weights.
 enum class WeightGather : std::uint8_t {
   EveryPass,      ///< before the forward and again before the backward pass of a micro-batch
-  EveryForward,   ///< the backward pass finds them gathered
-  EveryIteration  ///< with several stages: they stay, and gradients are reduced once
+  EveryForward,   ///< before the forward pass; weights stay gathered for the backward pass
+  EveryIteration  ///< with several stages: weights stay gathered, and gradients are reduced once
 };
 
-/// All of a plan that layer costs depend on: plans with equal keys share them.
+/// Members of a plan that determine layer costs: plans with equal keys share them.
 struct LayerKey {
   std::int64_t tensor = 1;
   std::int64_t context = 1;
@@ -28,10 +28,10 @@ struct LayerKey {
   std::int64_t expert_tensor = 1;
   std::int64_t micro_batch = 1;
   bool is_sharded = false;     ///< replicas share the weights
-  std::int64_t replicas = 1;   ///< of a layer where these are sharded, else 1
-  std::int64_t replicate = 1;  ///< sets of them that each hold all weights
+  std::int64_t replicas = 1;   ///< replicas of a layer if weights are sharded, else 1
+  std::int64_t replicate = 1;  ///< sets of replicas that each hold all weights
   bool sequence_parallel = false;
-  WeightGather gather = WeightGather::EveryPass;  ///< of interest with sharded weights only
+  WeightGather gather = WeightGather::EveryPass;  ///< used with sharded weights only
   bool splits_weight_gradients = false;
   Recompute recompute = Recompute::None;
   Precision precision = Precision::Bf16;
@@ -41,12 +41,12 @@ struct LayerKey {
 /// The key of a plan.
 LayerKey layer_key(const ParallelPlan& plan);
 
-/// Counts are per GPU and micro-batch.
+/// Sizes of a layer per GPU and micro-batch.
 struct LayerShape {
   std::int64_t tensor = 1;
   std::int64_t hidden = 0;
   std::int64_t tokens = 0;            ///< micro-batch x sequence / context
-  std::int64_t split_tokens = 0;      ///< divided by tensor where sequence parallelism splits
+  std::int64_t split_tokens = 0;      ///< tokens, divided by tensor with sequence parallelism
   double split_elements = 0;          ///< tokens x hidden, divided the same way
   std::int64_t query = 0;             ///< columns of the queries
   std::int64_t key = 0;               ///< columns of the keys
@@ -61,29 +61,29 @@ struct LayerShape {
   GpuGroup context_group{};
 
   // Mixture of experts.
-  std::int64_t routed_rows = 0;    ///< top_k for each of the split tokens, times the capacity factor
-  std::int64_t expert_rows = 0;    ///< rows that its experts work on: those of all GPUs that share them
+  std::int64_t routed_rows = 0;    ///< split tokens x top_k x capacity factor
+  std::int64_t expert_rows = 0;    ///< rows of the GPU's experts, from all GPUs that share them
   std::int64_t expert_hidden = 0;  ///< columns of these rows
   std::int64_t expert_inner = 0;   ///< columns of the inner layer of an expert
   std::int64_t local_experts = 0;
   GpuGroup expert_group{};
   GpuGroup expert_tensor_group{};  ///< GPUs that share each expert's weights
 
-  double routed_weights = 0;  ///< of the routed experts of a layer on this GPU
+  double routed_weights = 0;  ///< weights of a layer's routed experts on this GPU
 
   // State space.
-  std::int64_t space_heads = 0;       ///< of one sequence
+  std::int64_t space_heads = 0;       ///< heads for one sequence
   std::int64_t space_inner = 0;       ///< columns of the inner layer
   std::int64_t space_conv = 0;        ///< columns that pass the convolution
-  std::int64_t space_projection = 0;  ///< columns of the projection at the entrance
+  std::int64_t space_projection = 0;  ///< columns of the input projection
 };
 
-/// How many members of a group share a node when neighbours in it are `stride` GPUs apart, GPUs being
+/// Group whose neighbours are `stride` GPUs apart, with the number of members that share a node. GPUs are
 /// numbered node by node.
 GpuGroup placed_group(const GpuProfile& profile, std::int64_t size, std::int64_t stride);
 
-/// GPUs over which a layer's weights are fully sharded: those of the routed experts only over the replicas
-/// that hold the same experts. Of size 1 where there is nothing to share.
+/// GPUs over which a layer's weights are fully sharded; routed experts only over replicas with the same
+/// experts. Size 1 if there is nothing to share.
 struct ShardingGroups {
   GpuGroup shared{};
   GpuGroup routed{};
@@ -93,11 +93,11 @@ struct ShardingGroups {
 /// `expert_stride` GPUs (expert x expert tensor), in `replicate` sets that each hold all weights.
 ShardingGroups sharding_groups(const GpuProfile& profile, std::int64_t replicas, std::int64_t tensor,
                                std::int64_t expert_stride, std::int64_t replicate);
-/// Between such sets: the GPUs that hold the same parts.
+/// Group between such sets: GPUs that hold equal parts.
 GpuGroup replicate_group(const GpuProfile& profile, std::int64_t replicas, std::int64_t tensor,
                          std::int64_t replicate);
 
-/// Weights of a layer on one GPU, of its share of the routed experts too.
+/// Weights of a layer on one GPU, including its share of the routed experts.
 double gpu_weights(const TransformerModel& model, const LayerShape& shape, LayerKind kind);
 
 /// The sizes of a plan's layers.

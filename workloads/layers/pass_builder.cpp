@@ -20,7 +20,7 @@ double area(std::int64_t rows, std::int64_t columns) {
   return static_cast<double>(rows) * static_cast<double>(columns);
 }
 
-/// Of a product whose rows are cut into pieces, which run one after the other.
+/// Time of a product whose rows are cut into pieces, which run one after the other.
 template <typename TimeOf>
 KernelTime sum_of_pieces(GemmShape shape, std::int64_t num_pieces, const TimeOf& time_of) {
   shape.m = (shape.m + num_pieces - 1) / num_pieces;
@@ -255,7 +255,7 @@ void PassBuilder::wait_for_cpu(std::size_t first, std::size_t end, Nanoseconds i
     busy += operators_[i].duration.count() + operators_[i].gap.count();
   const double floor = std::round(issue.count());
   if (first == end || busy >= floor) return;
-  // A kernel waits, not a collective beside it.
+  // A kernel waits, not a parallel collective.
   first_computation(std::span(operators_).subspan(first, end - first)).gap += Nanoseconds(floor - busy);
 }
 

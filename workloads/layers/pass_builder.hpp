@@ -13,83 +13,83 @@
 
 namespace vtrain {
 
-/// Collects the operators of a pass, the overlap of its collectives with its matrix products, and what its
-/// times rest on.
+/// Collects the operators of a pass, the overlap of its collectives with its matrix products, and the
+/// evidence for its times.
 class PassBuilder {
  public:
-  /// `kind` is that of the computation. Where the stack overlaps tensor parallelism, collectives and the
-  /// products beside them are cut along the tokens into `tensor_pieces`, as many as the group has members.
+  /// `kind` is the kind of the computation. If the stack overlaps tensor parallelism, collectives and
+  /// adjacent products are cut along the tokens into `tensor_pieces`, one for each member of the group.
   PassBuilder(const GpuProfile& profile, const Stack& stack, Precision precision, TaskKind kind,
               std::int64_t tensor_pieces = 1)
       : profile_(profile), stack_(stack), precision_(precision), kind_(kind), tensor_pieces_(tensor_pieces) {}
 
   /// Starts an operator; kernels that follow add to it.
   PassBuilder& begin(std::string_view name);
-  /// The precision of products and weight gradients that follow, until told otherwise: at first the layers'.
+  /// Sets the precision of the products and weight gradients that follow. It starts as that of the layers.
   PassBuilder& use(Precision precision);
-  /// The precision in force.
+  /// The current precision.
   Precision precision() const { return precision_; }
-  /// Quantises elements of a product's input where products have 8 or 4 bits at the moment: the profile's
-  /// `conversion_traffic`, in as many kernels.
+  /// Quantises elements of a product's input if the current precision has 8 or 4 bits: the profile's
+  /// `conversion_traffic`, in `num_kernels` kernels.
   PassBuilder& quantise(double elements, int num_kernels = 1);
-  /// A matrix product in that precision, in pieces where collectives are.
+  /// Adds a matrix product in the current precision, in pieces if collectives are cut into pieces.
   PassBuilder& gemm(const GemmShape& shape);
-  /// The same where its result is reduced over the tensor-parallel group.
+  /// Adds a matrix product whose result is reduced over the tensor-parallel group.
   PassBuilder& reduced_gemm(const GemmShape& shape);
-  /// A matrix product in bf16 where the layers' are in 8 or 4 bits.
+  /// Adds a matrix product in bf16, also where the layers' products have 8 or 4 bits.
   PassBuilder& plain_gemm(const GemmShape& shape) { return product(product_time(plain_precision(), shape)); }
-  /// The gradient of the input of a linear layer whose forward pass is `forward`, perhaps in pieces where
-  /// collectives are.
+  /// Adds the gradient of the input of a linear layer whose forward pass is `forward`. `in_pieces`: cut like
+  /// collectives.
   PassBuilder& input_gradient(const GemmShape& forward, bool in_pieces = false);
-  /// The gradient of its weight.
+  /// Adds the gradient of the layer's weight.
   PassBuilder& weight_gradient(const GemmShape& forward);
-  /// The weight's, in bf16 where the layers' products are in 8 or 4 bits.
+  /// Adds the weight's gradient in bf16, also where the layers' products have 8 or 4 bits.
   PassBuilder& plain_weight_gradient(const GemmShape& forward);
-  /// The products of experts, and the gradients of their inputs and weights.
+  /// Add the products of experts, and the gradients of their inputs and weights.
   PassBuilder& grouped_gemm(const GroupedGemmShape& shape);
   PassBuilder& grouped_input_gradient(const GroupedGemmShape& forward);
   PassBuilder& grouped_weight_gradient(const GroupedGemmShape& forward);
-  /// Any other matrix product.
+  /// Adds any other matrix product.
   PassBuilder& product(KernelTime time);
-  /// Attention and the like.
+  /// Adds attention or a similar kernel.
   PassBuilder& kernel(KernelTime time);
-  /// Memory-bound kernels; `bytes` is the traffic of fused ones with elements of 2 bytes, twice as much in
-  /// single precision.
+  /// Adds memory-bound kernels. `bytes` is the traffic of fused ones with elements of 2 bytes; single
+  /// precision takes twice as much.
   PassBuilder& memory(MemoryKernel kind, double bytes, int num_kernels);
-  /// The same for kernels that are fused in every stack.
+  /// Adds memory-bound kernels that are fused in every stack.
   PassBuilder& fused_memory(MemoryKernel kind, double bytes, int num_kernels);
-  /// The same for a loss, of as many bytes as given in every precision.
+  /// Adds the memory-bound kernels of a loss; `bytes` is the traffic in every precision.
   PassBuilder& loss(double bytes);
-  /// Kernels of PyTorch itself on `elements`, which no stack's traffic factor applies to.
+  /// Adds PyTorch's own kernels on `elements`; no stack's traffic factor applies to them.
   PassBuilder& eager(double elements, const EagerWork& work);
-  /// The GPU waits for the CPU before it goes on with this operator.
+  /// Adds a wait of the GPU for the CPU before it continues this operator.
   PassBuilder& wait(Nanoseconds time);
-  /// A collective of the tensor-parallel group, an operator of its own; left out if it takes no time.
+  /// Adds a collective of the tensor-parallel group as a separate operator, unless it takes no time.
   PassBuilder& tensor_collective(std::string_view name, KernelTime time);
-  /// The same after `reduced_gemm`.
+  /// Adds the collective after a `reduced_gemm`.
   PassBuilder& tensor_reduction(std::string_view name, KernelTime time);
-  /// Communication of which only this much is not hidden behind computation.
+  /// Adds the part of a communication that computation does not hide.
   PassBuilder& exposed(std::string_view name, TaskKind kind, KernelTime time);
-  /// Dispatch or combine of experts, an operator of its own; left out if it takes no time.
+  /// Adds dispatch or combine of experts as a separate operator, unless it takes no time.
   PassBuilder& dispatch(std::string_view name, KernelTime time);
-  /// Here the CPU waits until the GPU is done with all before.
+  /// Makes the CPU wait here until the GPU has finished all earlier operators.
   PassBuilder& wait_for_gpu();
 
-  /// Of the operators so far, those that compute.
+  /// Time of the operators so far that compute.
   Nanoseconds computation_time() const;
-  /// Of the operators as `finish` gives them, but for waits for the CPU; none may follow.
+  /// Time of the operators as `finish` returns them, without waits for the CPU. No operator may follow.
   Nanoseconds busy_time();
-  /// Of the operators so far, matrix products.
+  /// Time of the matrix products so far.
   Nanoseconds time_of_products() const { return product_time_; }
-  /// Of the operators so far, dispatch and combine.
+  /// Time of dispatch and combine so far.
   Nanoseconds dispatch_time() const;
-  /// Only this share of dispatch and combine shows.
+  /// Reduces the time of dispatch and combine to `share`; computation hides the rest.
   void hide_dispatch(double share);
 
-  /// The operators, rounded to whole nanoseconds. Of collectives that are cut into pieces the first piece
-  /// shows, the rest as far as the matrix products do not hide it, and what is hidden costs
-  /// `OverlapRule::contention`. The CPU takes `issue_before` for the operators before it waits for the GPU
-  /// and `issue_after` for those after it; if it never waits, the sum for all. Where they take less, the GPU
+  /// The operators, rounded to whole nanoseconds. Of a collective in pieces, the first piece is visible, and
+  /// the part of the rest that matrix products do not hide. The hidden part costs `OverlapRule::contention`.
+  /// The CPU takes `issue_before` for the operators before it waits for the GPU and `issue_after` for those
+  /// after it. If it never waits, it takes the sum for all operators. If the operators take less, the GPU
   /// waits for the CPU: the difference is a gap of the first of them that computes.
   std::vector<Operator> finish(Nanoseconds issue_before, Nanoseconds issue_after);
 
@@ -99,7 +99,7 @@ class PassBuilder {
   const std::vector<std::string_view>& modelled() const { return modelled_; }
 
  private:
-  /// A collective of the tensor-parallel group, and in how many pieces it runs beside a product.
+  /// A collective of the tensor-parallel group, and the number of pieces in which it overlaps a product.
   struct TensorCollective {
     std::size_t position;
     std::int64_t pieces;
@@ -107,7 +107,7 @@ class PassBuilder {
 
   PassBuilder& forward_gemm(const GemmShape& shape, std::int64_t pieces, double share);
   PassBuilder& tensor_collective(std::string_view name, KernelTime time, std::int64_t pieces);
-  /// Whether a reduction beside a forward product is pipelined by kernels on multiprocessors of their own.
+  /// True if kernels on separate multiprocessors pipeline a reduction with a forward product.
   bool reduces_by_kernels() const {
     return tensor_pieces_ > 1 && stack_.overlap.reduction_multiprocessors > 0 &&
            (precision_ == Precision::Bf16 || precision_ == Precision::Fp16);
@@ -117,8 +117,8 @@ class PassBuilder {
   Precision plain_precision() const {
     return precision_ == Precision::Fp32 ? Precision::Fp32 : Precision::Bf16;
   }
-  /// Where each row of a product's operands has a scaling factor: converts so many elements of the operands
-  /// and scales so many of a gradient.
+  /// Converts `first` and `second` elements of the operands and scales `scaled` elements of a gradient, if
+  /// each row of a product's operands has a scaling factor.
   PassBuilder& scale_rows(double first, double second, double scaled = 0);
   bool scales_rows() const { return stack_.scales_rows && precision_ == Precision::Fp8; }
   KernelTime product_time(Precision precision, const GemmShape& shape, double share = 1) const;
@@ -140,12 +140,12 @@ class PassBuilder {
   std::vector<std::string_view> modelled_;
 };
 
-/// The first of the operators that computes, in which the GPU waits; the first of all if none does. There is
-/// at least one.
+/// First operator that computes, in which the GPU waits; the first of all if none computes. `operators` is
+/// not empty.
 Operator& first_computation(std::span<Operator> operators);
 
-/// What of an overlapped communication shows: what is longer than the `cover`, and the slowdown of the
-/// computation under it.
+/// Visible time of an overlapped communication: its excess over `cover`, and the slowdown of the computation
+/// that hides it.
 Nanoseconds exposed_time(Nanoseconds communication, Nanoseconds cover, double contention);
 
 }  // namespace vtrain

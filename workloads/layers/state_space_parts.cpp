@@ -11,8 +11,8 @@
 namespace vtrain {
 namespace {
 
-/// What the kernels of the scan read and write. Their products (a chunk x a head, a chunk x the state, the
-/// state x a head) are small and take a tenth of the time that this traffic takes.
+/// Memory traffic of the scan's kernels. Their products (a chunk x a head, a chunk x the state, the state x a
+/// head) are small and take a tenth of this traffic's time.
 struct ScanTraffic {
   double columns = 0;  ///< bytes for each element of the inner layer
   double states = 0;   ///< bytes for each element of the states of all chunks

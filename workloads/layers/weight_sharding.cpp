@@ -100,8 +100,8 @@ ShardingGroups WeightSharding::groups() const {
                          key.replicate);
 }
 
-/// What of a layer's pass hides the collectives of its weights: all but dispatch and combine of experts on
-/// the links that they need, too.
+/// Part of a layer's pass that hides the collectives of its weights: all but dispatch and combine of experts,
+/// if these use the same links.
 Nanoseconds WeightSharding::cover(std::span<const Operator> pass) const {
   const auto leaves_node = [](GpuGroup group) { return group.per_node < group.size; };
   const bool shares_links = leaves_node(groups().shared) == leaves_node(layer_.shape.expert_group);
@@ -120,25 +120,25 @@ GpuGroup WeightSharding::reduction_between_sets() const {
   return replicate_group(layer_.profile, key.replicas, key.tensor, key.replicate);
 }
 
-/// Of copies that the stack makes around gathers and reductions.
+/// Time of the stack's copies around gathers and reductions.
 Nanoseconds WeightSharding::copy_time(double bytes) const {
   if (!layer_.stack.data_parallel.copies) return Nanoseconds(0);
   return layer_.stack.factors.memory *
          memory_kernel_time(layer_.profile, MemoryKernel::Elementwise, Bytes(bytes), 1);
 }
 
-/// What of collectives by which so many bytes arrive shows beside computation.
+/// Visible part of collectives by which `bytes` bytes arrive during computation.
 Nanoseconds WeightSharding::exposed(Nanoseconds time, Nanoseconds cover, double bytes) const {
   return exposed_time(time, cover,
                       layer_.stack.data_parallel.share(time, Bytes(bytes), layer_.profile.memory_bandwidth));
 }
 
-/// What of a gather, with its copies, shows beside computation.
+/// Visible part of a gather and its copies during computation.
 Nanoseconds WeightSharding::gather_beside(const Times& times, Nanoseconds cover) const {
   return times.copied_weights + exposed(times.gather, cover, times.gathered_bytes);
 }
 
-/// The same of a reduction.
+/// Visible part of a reduction and its copies during computation.
 Nanoseconds WeightSharding::reduce_beside(const Times& times, Nanoseconds cover) const {
   return times.copied_gradients + exposed(times.reduction, cover, times.reduced_bytes);
 }

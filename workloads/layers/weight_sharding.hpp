@@ -1,5 +1,5 @@
-/// Weights that data-parallel replicas share (FSDP, ZeRO-2 and ZeRO-3): what gathering them and reducing
-/// their gradients adds to the passes of a micro-batch.
+/// Weights that data-parallel replicas share (FSDP, ZeRO-2 and ZeRO-3): the time that their gathers and the
+/// reductions of their gradients add to the passes of a micro-batch.
 #pragma once
 
 #include <optional>
@@ -15,23 +15,23 @@
 
 namespace vtrain {
 
-/// Adds the collectives of sharded weights to the passes of the parts of a model, and the copies that the
-/// stack makes around them, as far as computation does not hide them. Where weights are gathered only once an
-/// iteration (`WeightGather::EveryIteration`) the passes stay as they are, and the functions return what
-/// nothing hides of that; otherwise, and where no GPUs share weights, they return 0.
+/// Adds the collectives of sharded weights, and the stack's copies around them, to the passes of a model's
+/// parts, as far as computation does not hide them. If weights are gathered only once an iteration
+/// (`WeightGather::EveryIteration`), the passes stay unchanged and the functions return the time that is not
+/// hidden. Otherwise, or if no GPUs share weights, they return 0.
 class WeightSharding {
  public:
   /// The context must outlive it.
   explicit WeightSharding(const LayerContext& layer) : layer_(layer) {}
 
-  /// Gathers the weights of a layer before its passes and reduces their gradients after them, beside the
+  /// Gathers the weights of a layer before its passes and reduces their gradients after them, during the
   /// computation of neighbouring layers.
   Nanoseconds shard_layer(PassCosts& costs, LayerKind kind);
-  /// The same for the word embedding. Nothing runs before its gather nor beside the reduction at the end, and
-  /// its backward pass does not need the weights.
+  /// Gathers and reduces for the word embedding. Its gather and its final reduction are not overlapped. Its
+  /// backward pass does not need the weights.
   Nanoseconds shard_embedding(PassCosts& costs);
-  /// The same for the output layer, unless it has the embedding's weights. They stay gathered until its
-  /// backward pass, which follows at once.
+  /// Gathers and reduces for the output layer, unless it has the embedding's weights. They stay gathered
+  /// until its backward pass, which follows at once.
   Nanoseconds shard_head(PassCosts& costs);
 
   /// Names of the collectives so far with a message outside the sizes that the profile measured.
@@ -44,15 +44,15 @@ class WeightSharding {
     Nanoseconds reduction{0};
     Nanoseconds copied_weights{0};
     Nanoseconds copied_gradients{0};
-    double gathered_bytes = 0;  ///< on one GPU
+    double gathered_bytes = 0;  ///< bytes gathered on one GPU
     double reduced_bytes = 0;
     Nanoseconds all() const { return gather + reduction + copied_weights + copied_gradients; }
   };
 
-  /// Those of `shared` weights of a GPU and of `routed` ones, of experts, of which each takes so many bytes
-  /// while it is gathered; none where no GPUs share them.
+  /// Times for a GPU's `shared` weights and its `routed` ones, those of experts. Each weight takes `gathered`
+  /// bytes while it is gathered. None if no GPUs share them.
   std::optional<Times> times_of(double shared, double routed, double gathered);
-  /// The same of a table, whose products are not in 8 bits.
+  /// Times for the weights of an embedding table, whose products are not in 8 bits.
   std::optional<Times> table_times(double weights);
   ShardingGroups groups() const;
   Nanoseconds cover(std::span<const Operator> pass) const;

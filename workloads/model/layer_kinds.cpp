@@ -28,7 +28,7 @@ std::int64_t windowed_before(const AttentionWindow& window, std::int64_t layer) 
   return layer - window.first_layer - (full_before(layer) - full_before(window.first_layer));
 }
 
-/// Whether a mixer is latent attention.
+/// True if a mixer is latent attention.
 bool is_latent(const TransformerModel& model, Mixer mixer) {
   return model.has_latent_attention() && (mixer == Mixer::Attention || mixer == Mixer::WindowedAttention);
 }
@@ -46,7 +46,7 @@ std::int64_t compression_vectors(const TransformerModel& model, Mixer mixer) {
          (latent.query_rank > 0 ? norm_weights(model, latent.query_rank) : 0);
 }
 
-/// Elements of the matrices of attention, but for those.
+/// Elements of attention's matrices without those of the compression.
 std::int64_t attention_products(const TransformerModel& model) {
   const std::int64_t hidden = model.hidden_size;
   const std::int64_t output = model.attention_output_size() * hidden;

@@ -162,13 +162,13 @@ Result<void> check_total(const TransformerModel& model) {
 
 /// Multiply-adds of a forward pass for one token.
 struct TokenProducts {
-  double layers = 0;  ///< with the layers' weights
-  double mixing = 0;  ///< of queries with keys and of scores with values, and of state spaces
-  double masked = 0;  ///< of these the masked half of attention
+  double layers = 0;  ///< products with the layers' weights
+  double mixing = 0;  ///< products of queries with keys, of scores with values, and of state spaces
+  double masked = 0;  ///< part of `mixing`: the masked half of attention
   double output_layer = 0;
 };
 
-/// Multiply-adds of the mixer of one layer for one token, but for those with weights.
+/// Multiply-adds of the mixer of one layer for one token, without those with weights.
 double mixing_products(const TransformerModel& model, Mixer mixer) {
   const auto sequence = static_cast<double>(model.sequence_length);
   const auto columns = static_cast<double>(model.query_size() + model.attention_output_size());

@@ -1,4 +1,4 @@
-/// What is trained: a transformer.
+/// The model that is trained: a transformer.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ enum class Activation : std::uint8_t { Gelu, SwiGlu, SquaredRelu, Relu };
 /// The normalisation before attention and MLP, and after the last layer.
 enum class Normalization : std::uint8_t { LayerNorm, RmsNorm };
 
-/// How tokens know their positions: a learned table beside the word embedding, a rotation of queries and
-/// keys, or not at all.
+/// Encoding of token positions: a learned table next to the word embedding, a rotation of queries and keys,
+/// or none.
 enum class Positions : std::uint8_t { Learned, Rotary, None };
 
 /// Bound of `sequence_length`, far beyond every model so far.
@@ -30,12 +30,12 @@ struct MixtureOfExperts {
   std::int64_t expert_ffn_size = 0;   ///< inner size of one expert
   std::int64_t shared_ffn_size = 0;   ///< inner size of all experts that every token passes, 0 for none
   std::int64_t num_dense_layers = 0;  ///< the first layers, which have an MLP of `ffn_size` instead
-  double capacity_factor = 0;         ///< rows of an expert over the mean; 0: as many as are routed to it
+  double capacity_factor = 0;  ///< ratio of an expert's rows to the mean; 0: the rows that are routed to it
   /// Width to which tokens are projected before they are routed and from which they come back (NVIDIA,
   /// "Nemotron 3", 2025: LatentMoE); 0: experts see the hidden size.
   std::int64_t latent_size = 0;
-  /// Experts form so many equal groups, of which a router picks some for a token before it picks experts in
-  /// them (DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 2.1.2). 1: there are none.
+  /// Equal groups of experts. For each token a router picks some groups before it picks experts in them
+  /// (DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 2.1.2). 1: no groups.
   std::int64_t num_groups = 1;
   std::int64_t groups_per_token = 1;
   friend bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
@@ -46,20 +46,20 @@ struct MixtureOfExperts {
 struct LatentAttention {
   std::int64_t query_rank = 0;  ///< 0: queries are projected directly
   std::int64_t kv_rank = 0;
-  std::int64_t plain_head_size = 0;   ///< of query and key, without position
-  std::int64_t rotary_head_size = 0;  ///< of query and key, rotated; the key's is shared by all heads
+  std::int64_t plain_head_size = 0;   ///< columns of a query or key head without position
+  std::int64_t rotary_head_size = 0;  ///< rotated columns of a query or key head; all heads share the key's
   std::int64_t value_head_size = 0;
 
-  /// Columns of the compressed form, of queries too where they are compressed, with the key's rotated part.
+  /// Columns of the compressed form with the key's rotated part; includes queries if they are compressed.
   std::int64_t compressed_columns() const { return query_rank + kv_rank + rotary_head_size; }
   friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
 };
 
-/// Attention to the nearest tokens instead of all before. `size` 0: every layer attends to everything.
+/// Attention to the nearest tokens instead of all earlier ones. `size` 0: no layer has a window.
 struct AttentionWindow {
   std::int64_t size = 0;         ///< tokens that a token attends to, itself included
   std::int64_t first_layer = 0;  ///< the first layer with a window
-  std::int64_t full_every = 0;   ///< the last of so many layers has none (gpt-oss: 2); 0: all have it
+  std::int64_t full_every = 0;   ///< last of each `full_every` layers has none (gpt-oss: 2); 0: all have it
   friend bool operator==(const AttentionWindow&, const AttentionWindow&) = default;
 };
 
@@ -69,14 +69,14 @@ struct StateSpace {
   std::int64_t num_heads = 0;
   std::int64_t head_size = 0;
   std::int64_t state_size = 0;
-  std::int64_t num_groups = 1;    ///< of heads that share the projections into and out of the state
+  std::int64_t num_groups = 1;    ///< groups of heads that share the projections into and out of the state
   std::int64_t conv_width = 4;    ///< tokens that the causal convolution sees
   std::int64_t chunk_size = 128;  ///< tokens that are computed together
   /// Columns of the inner layer, over all heads.
   std::int64_t inner_size() const { return num_heads * head_size; }
   /// Columns that pass the convolution: the inner layer, and both projections of each group.
   std::int64_t conv_size() const { return inner_size() + 2 * num_groups * state_size; }
-  /// Columns of the projection at the entrance: these, the gate, and a time step for each head.
+  /// Columns of the input projection: those of the convolution, the gate, and a time step for each head.
   std::int64_t projection_size() const { return inner_size() + conv_size() + num_heads; }
   friend bool operator==(const StateSpace&, const StateSpace&) = default;
 };
@@ -87,21 +87,23 @@ struct StateSpace {
 struct MultiTokenPrediction {
   std::int64_t depth = 0;
   bool shares_weights = false;  ///< all depths use the same weights (Nemotron 3)
-  /// The letters of a hybrid's layers; of others it is one layer like the last.
+  /// Letters of the layers of a hybrid, as in `TransformerModel::layer_pattern`; other models use one layer
+  /// like the last.
   std::string layer_pattern{};
   friend bool operator==(const MultiTokenPrediction&, const MultiTokenPrediction&) = default;
 };
 
-/// What is dropped at random in training (Srivastava et al., JMLR 2014). At which rate costs the same.
+/// Values that are dropped at random in training (Srivastava et al., JMLR 2014). The rate does not change the
+/// cost.
 struct Dropout {
-  bool attention = false;  ///< of what the softmax of the scores gives
-  bool hidden = false;     ///< after the embedding, attention and MLP
+  bool attention = false;  ///< results of the softmax of the scores
+  bool hidden = false;     ///< outputs of embedding, attention and MLP
   friend bool operator==(const Dropout&, const Dropout&) = default;
 };
 
 /// A decoder-only transformer: GPT or Llama style, dense or a mixture of experts, or a hybrid with
-/// state-space layers; or, with `is_bidirectional`, an encoder like BERT. The defaults are GPT-3's; a size
-/// that is 0 follows from the others, and the function of its name gives it.
+/// state-space layers; or, with `is_bidirectional`, an encoder like BERT. The defaults are GPT-3's. A size
+/// that is 0 follows from the others; the matching function returns it.
 struct TransformerModel {
   std::string name{};
   std::int64_t num_layers = 0;
@@ -117,7 +119,7 @@ struct TransformerModel {
   Positions positions = Positions::Learned;
   bool tied_embeddings = true;       ///< the logits use the word embedding
   bool has_bias = true;              ///< linear layers add a bias
-  bool has_qkv_bias = false;         ///< without `has_bias`: queries, keys and values add one all the same
+  bool has_qkv_bias = false;         ///< queries, keys and values add a bias even without `has_bias`
   bool has_qk_norm = false;          ///< queries and keys are normalised, head by head
   bool scales_rotation = false;      ///< sines and cosines are multiplied by a factor that is not 1 (YaRN)
   bool clamps_activation = false;    ///< the inputs of the non-linearity are clamped (gpt-oss)
@@ -127,9 +129,9 @@ struct TransformerModel {
   LatentAttention latent{};
   AttentionWindow window{};
   StateSpace state_space{};
-  /// Of a hybrid one letter a layer, which is one half of an ordinary one: `M` state space, `*` attention,
-  /// `-` MLP, `E` experts (the `hybrid_override_pattern` of Nemotron-H). Empty: every layer has attention
-  /// and, after it, an MLP or experts.
+  /// One letter for each layer of a hybrid; each is one half of an ordinary layer. `M` state space, `*`
+  /// attention, `-` MLP, `E` experts (the `hybrid_override_pattern` of Nemotron-H). Empty: every layer has
+  /// attention and, after it, an MLP or experts.
   std::string layer_pattern{};
   MultiTokenPrediction prediction{};
   std::optional<Dropout> dropout{};  ///< none: the software stack decides
@@ -140,52 +142,51 @@ struct TransformerModel {
   std::int64_t head_size() const { return size_per_head > 0 ? size_per_head : hidden_size / num_heads; }
   /// Columns of the inner layer of the MLP.
   std::int64_t mlp_size() const { return ffn_size > 0 ? ffn_size : 4 * hidden_size; }
-  /// Whether the MLP multiplies two projections of its input.
+  /// True if the MLP multiplies two projections of its input.
   bool is_gated() const { return activation == Activation::SwiGlu; }
-  /// Whether any layer has experts.
+  /// True if any layer has experts.
   bool has_experts() const { return experts.num_experts > 0; }
-  /// Whether keys and values are kept compressed.
+  /// True if keys and values are kept compressed.
   bool has_latent_attention() const { return latent.kv_rank > 0; }
-  /// Whether `layer_pattern` says what each layer is.
+  /// True if `layer_pattern` gives the kind of each layer.
   bool is_hybrid() const { return !layer_pattern.empty(); }
   /// Columns of the tokens that routed experts see.
   std::int64_t routed_size() const { return experts.latent_size > 0 ? experts.latent_size : hidden_size; }
-  /// Weight matrices of the MLP that its input meets: 2 if it is gated.
+  /// Weight matrices of the MLP that multiply its input: 2 if it is gated, else 1.
   std::int64_t mlp_inputs() const { return is_gated() ? 2 : 1; }
-  /// Columns of all queries, of all keys and of all values, as attention sees them.
+  /// Columns of all queries in attention.
   std::int64_t query_size() const;
-  std::int64_t key_size() const;    ///< likewise
-  std::int64_t value_size() const;  ///< likewise
+  std::int64_t key_size() const;    ///< columns of all keys
+  std::int64_t value_size() const;  ///< columns of all values
   /// Columns of the attention's output, over all heads.
   std::int64_t attention_output_size() const;
 
-  /// All weights: layers, word embedding, learned positions, final norm, multi-token prediction and, unless
-  /// it is tied, the output layer. For GPT-3's architecture 12 h^2 + 13 h a layer, V h + s h embeddings and 2
-  /// h for the final norm (Narayanan et al., SC'21, section 5.1).
+  /// All weights: layers, word embedding, learned positions, final norm, multi-token prediction and an untied
+  /// output layer. GPT-3's architecture has 12 h^2 + 13 h a layer, V h + s h embeddings and 2 h for the final
+  /// norm (Narayanan et al., SC'21, section 5.1).
   std::int64_t num_parameters() const;
-  /// The weights that a token passes: of the routed experts only `top_k` in each layer.
+  /// The weights that a token passes, with only `top_k` of the routed experts in each layer.
   std::int64_t active_parameters() const;
   friend bool operator==(const TransformerModel&, const TransformerModel&) = default;
 };
 
-/// Whether a model can be computed with: every size within wide bounds; heads that divide the hidden size
-/// unless the size of a head is given; heads of keys and values that divide the heads; with experts, their
-/// sizes, and no more per token than there are; with latent attention or state-space layers, all of their
-/// sizes; a pattern with a known letter for every layer. The error names the field.
+/// Checks that a model can be computed; the error names the field. Every size is within wide bounds. Heads
+/// divide the hidden size unless the size of a head is given; heads of keys and values divide the heads.
+/// Experts need their sizes, and a token passes no more of them than exist. Latent attention and state-space
+/// layers need all of their sizes. A pattern has a known letter for every layer.
 Result<void> check_model(const TransformerModel& model);
 
-/// Arithmetic of one iteration that the model itself asks for, without recomputation: a forward pass and a
-/// backward pass of twice its cost. With B sequences of s tokens, matrix products take 2 B s FLOP a weight
-/// forward (of the routed experts only the `top_k` count) and attention 2 B s^2 (query + value size) a layer,
-/// the masked half included; with a window of w tokens 2 B (2 s w - w^2) (query + value size). State-space
-/// layers take 2 B s (c (groups x state + heads x head) + 2 heads x head x state) more, in chunks of c
-/// tokens, the masked half included (arXiv:2405.21060, section 6). For GPT-3's architecture three passes take
-/// 72 B s L h^2 (1 + s / (6 h) + V / (12 L h)): Narayanan et al., "Efficient Large-Scale Language Model
-/// Training on GPU Clusters Using Megatron-LM", SC'21, appendix, with its fourth pass (recomputation) left
-/// out.
+/// Arithmetic of one iteration without recomputation: a forward pass and a backward pass of twice its cost. B
+/// sequences of s tokens take 2 B s FLOP a weight forward in matrix products (of the routed experts only the
+/// `top_k` count). Attention takes 2 B s^2 (query + value size) a layer, the masked half included; with a
+/// window of w tokens 2 B (2 s w - w^2) (query + value size). State-space layers take 2 B s (c (groups x
+/// state + heads x head) + 2 heads x head x state) more, in chunks of c tokens, the masked half included
+/// (arXiv:2405.21060, section 6). For GPT-3's architecture three passes take 72 B s L h^2 (1 + s / (6 h) + V
+/// / (12 L h)): Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
+/// Megatron-LM", SC'21, appendix, without its fourth pass (recomputation).
 Flops model_flops(const TransformerModel& model, std::int64_t global_batch);
 
-/// What part of `model_flops` is the masked half of attention, which fused kernels leave out: 0 to 0.5.
+/// Part of `model_flops` in the masked half of attention, which fused kernels skip: 0 to 0.5.
 double masked_share(const TransformerModel& model);
 
 }  // namespace vtrain

@@ -12,11 +12,11 @@
 
 namespace vtrain {
 
-/// A row for each member of `TransformerModel` that is no part with fields of its own, in the order in which
-/// JSON has them. JSON in and out and `model_fingerprint` derive from it.
+/// A row for each member of `TransformerModel` that is not a part with its own fields, in the order of JSON.
+/// JSON input and output and `model_fingerprint` use it.
 std::span<const Field<TransformerModel>> model_fields();
 
-/// A part of a model with fields of its own.
+/// A part of a model with its own fields.
 template <class Part>
 struct ModelPart {
   std::string_view key;
@@ -24,19 +24,19 @@ struct ModelPart {
   std::int64_t Part::*main_size;  ///< 0: the model lacks the part
   std::span<const Field<Part>> (*fields)();
 
-  /// Whether the model has the part.
+  /// True if the model has the part.
   bool is_in(const TransformerModel& model) const { return model.*member.*main_size > 0; }
 };
 
-/// A row for each member of the part.
+/// A row for each member of the experts; the functions below likewise for their parts.
 std::span<const Field<MixtureOfExperts>> expert_fields();
-std::span<const Field<LatentAttention>> latent_fields();           ///< likewise
-std::span<const Field<AttentionWindow>> window_fields();           ///< likewise
-std::span<const Field<StateSpace>> state_space_fields();           ///< likewise
-std::span<const Field<MultiTokenPrediction>> prediction_fields();  ///< likewise
-std::span<const Field<Dropout>> dropout_fields();                  ///< likewise
+std::span<const Field<LatentAttention>> latent_fields();           ///< rows of latent attention
+std::span<const Field<AttentionWindow>> window_fields();           ///< rows of the window
+std::span<const Field<StateSpace>> state_space_fields();           ///< rows of the state space
+std::span<const Field<MultiTokenPrediction>> prediction_fields();  ///< rows of the prediction
+std::span<const Field<Dropout>> dropout_fields();                  ///< rows of dropout
 
-/// The parts of a model, in the order in which JSON has them; after them comes its dropout.
+/// The parts of a model, in the order of JSON; its dropout comes after them.
 inline constexpr std::tuple kModelParts = {
     ModelPart<MixtureOfExperts>{"experts", &TransformerModel::experts, &MixtureOfExperts::num_experts,
                                 expert_fields},
@@ -53,7 +53,7 @@ void for_each_part(const Visit& visit) {
   std::apply([&visit](const auto&... parts) { (visit(parts), ...); }, kModelParts);
 }
 
-/// All members of a model but its name as text: equal for equal models only.
+/// Text of all members of a model but its name; equal for equal models only.
 std::string model_fingerprint(const TransformerModel& model);
 
 }  // namespace vtrain

@@ -1,4 +1,4 @@
-/// How one iteration of a model is spread over GPUs and over time.
+/// Parallel plans: the distribution of one iteration of a model over GPUs and time.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace vtrain {
 
-/// What is kept of the forward pass for the backward pass.
+/// Activations of the forward pass that are recomputed in the backward pass.
 enum class Recompute : std::uint8_t {
-  None,       ///< every activation
-  Selective,  ///< all but the cheap and large ones; which these are is the stack's rule
-  Full,       ///< the input of each layer; the layer's forward pass is run again
+  None,       ///< no activation: all are kept
+  Selective,  ///< those that are cheap and large, by the stack's rule
+  Full,       ///< all but the input of each layer: the layer's forward pass runs again
 };
 
-/// What data-parallel replicas share instead of each holding it (Rajbhandari et al., "ZeRO", SC'20).
+/// State that data-parallel replicas divide among themselves (Rajbhandari et al., "ZeRO", SC'20).
 enum class Sharding : std::uint8_t {
   None,       ///< each replica holds everything; gradients are all-reduced
   Optimizer,  ///< ZeRO-1, Megatron's distributed optimizer: reduce-scatter of gradients, all-gather of
@@ -34,14 +34,14 @@ enum class Sharding : std::uint8_t {
 
 /// The kernels of attention.
 enum class AttentionChoice : std::uint8_t {
-  Stack,    ///< those of the software stack
+  Stack,    ///< the kernels of the software stack
   Flash2,   ///< flash attention 2 (Dao, 2023)
   Flash3,   ///< flash attention 3 (Shah et al., 2024)
   Cudnn,    ///< fused attention of cuDNN
-  Unfused,  ///< products and softmax as kernels of their own
+  Unfused,  ///< products and softmax as separate kernels
 };
 
-/// Whether a GPU holds no more than its part of the weights while it does not compute with them.
+/// True if a GPU holds only its part of the weights while it does not compute with them.
 constexpr bool shards_weights(Sharding sharding) {
   return sharding == Sharding::Full || sharding == Sharding::Gradients;
 }
@@ -64,8 +64,8 @@ std::string_view name_of(AttentionChoice attention);
 /// All names, in the order of `AttentionChoice`.
 std::span<const std::string_view> attention_names();
 
-/// A parallel plan: tensor x context x data x pipeline GPUs. `plan_fields` has a row for each member: a new
-/// one needs a row there, and code that gives it a meaning.
+/// A parallel plan: tensor x context x data x pipeline GPUs. `plan_fields` has a row for each member. A new
+/// member needs a row there, and code that uses it.
 struct ParallelPlan {
   std::int64_t tensor = 1;
   std::int64_t data = 1;
@@ -82,21 +82,22 @@ struct ParallelPlan {
   Sharding sharding = Sharding::None;
   Schedule schedule = Schedule::OneForwardOneBackward;
   Precision precision = Precision::Fp16;
-  /// The embedding counts as a layer of the first stage and the output layer as one of the last when layers
-  /// are spread evenly (Megatron-Core: account_for_embedding_in_pipeline_split and the same for the loss).
+  /// The embedding counts as a layer of the first stage, and the output layer as one of the last, when layers
+  /// are spread evenly (Megatron-Core: account_for_embedding_in_pipeline_split,
+  /// account_for_loss_in_pipeline_split).
   bool ends_count_as_layers = false;
-  /// GPUs that share each expert's weights, splitting its columns; beside `tensor`, which splits the rest of
-  /// the layer (Megatron-Core: expert_tensor_parallel_size).
+  /// GPUs that split each expert's weights by columns; `tensor` splits the rest of the layer (Megatron-Core:
+  /// expert_tensor_parallel_size).
   std::int64_t expert_tensor = 1;
   /// Layers of each stage whose activations wait for the backward pass in the memory of the CPU
   /// (Transformer Engine: cpu_offloading_num_layers).
   std::int64_t offloaded_layers = 0;
-  /// With full recomputation, of each model chunk of a stage so many layers run again, from the first on; the
-  /// others keep their activations. 0: all run again (Megatron-LM: recompute_method block,
+  /// With full recomputation, number of layers that run again in each model chunk of a stage, from the first
+  /// on; the others keep their activations. 0: all run again (Megatron-LM: recompute_method block,
   /// recompute_num_layers).
   std::int64_t recomputed_layers = 0;
-  /// Sets of replicas over each of which weights are fully sharded, with `Sharding::Full` and `Gradients`;
-  /// neighbours are in one set (hybrid sharding: data_parallel_replicate_degree of torchtitan,
+  /// Number of sets of replicas, with `Sharding::Full` and `Gradients`. Weights are fully sharded within a
+  /// set; neighbours are in one set (hybrid sharding: data_parallel_replicate_degree of torchtitan,
   /// num_distributed_optimizer_instances of Megatron-FSDP).
   std::int64_t replicate = 1;
   AttentionChoice attention = AttentionChoice::Stack;
@@ -105,9 +106,9 @@ struct ParallelPlan {
   GpuCount num_gpus() const {
     return GpuCount(static_cast<std::int32_t>(tensor * context * data * pipeline));
   }
-  /// Micro-batches that each pipeline works through in an iteration.
+  /// Micro-batches of each pipeline in an iteration.
   std::int64_t num_micro_batches() const { return global_batch / data / micro_batch; }
-  /// Replicas with weights of their own, each computing a part of the batch or of its sequences.
+  /// Replicas of the weights, each for a part of the batch or of its sequences.
   std::int64_t num_replicas() const { return data * context; }
   friend bool operator==(const ParallelPlan&, const ParallelPlan&) = default;
 };
@@ -115,8 +116,8 @@ struct ParallelPlan {
 /// Bound of `global_batch`, far beyond every run so far.
 inline constexpr std::int64_t kMaxGlobalBatch = 100'000'000;
 
-/// Layers of each model chunk: the most that one has, with the embedding and the output layer where they
-/// count as layers.
+/// Largest number of layers in a model chunk, with the embedding and the output layer if they count as
+/// layers.
 std::int64_t chunk_size(const TransformerModel& model, const ParallelPlan& plan);
 
 /// Consecutive layers of a model.
@@ -125,32 +126,32 @@ struct LayerRange {
   std::int64_t count = 0;
 };
 
-/// The layers of one model chunk of a stage. Chunks are dealt out in rounds: the first chunks of all stages
-/// come first, in the order of the stages, then the second ones. All are of one size; where
-/// `ends_count_as_layers`, the first and the last of the model hold one layer less, and the last one also
-/// less by what is missing to a multiple. The plan must have passed `check_plan`.
+/// The layers of one model chunk of a stage. The first chunks of all stages come first, in the order of the
+/// stages, then the second ones. All chunks have one size. With `ends_count_as_layers`, the first and the
+/// last chunk of the model hold one layer less, and the last one also lacks the layers missing to a multiple.
+/// The plan must have passed `check_plan`.
 LayerRange chunk_layers(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
                         std::int64_t chunk);
 
 /// Layers of each stage, in the order of the stages.
 std::vector<std::int64_t> layers_by_stage(const TransformerModel& model, const ParallelPlan& plan);
 
-/// Which layers are where, as Megatron-Core writes it (`--pipeline-model-parallel-layout`): chunks in the
-/// order of `chunk_layers`, with the embedding E, layers t, those of multi-token prediction m and the loss L:
-/// `Et*19|(t*20|)*2t*19L`.
+/// Layout of the layers in Megatron-Core's notation (`--pipeline-model-parallel-layout`):
+/// `Et*19|(t*20|)*2t*19L`. Chunks are in the order of `chunk_layers`: the embedding E, layers t, layers of
+/// multi-token prediction m, the loss L.
 std::string pipeline_layout(const TransformerModel& model, const ParallelPlan& plan);
 
-/// Columns of the model's dense MLPs, 0 where no layer has one.
+/// Columns of the model's dense MLPs, 0 if no layer has one.
 std::int64_t mlp_columns(const TransformerModel& model);
 
-/// Whether the plan fits the model: `check_model`; tensor divides the heads (those of keys and values, or
-/// these divide it), the groups of a state space and the columns of MLPs and shared experts, context the
-/// tokens, pipeline x virtual stages the layers (where `ends_count_as_layers`, it must leave no chunk empty),
-/// data the global batch and the micro-batch what is left of it; expert divides the experts, and expert x
-/// expert tensor the GPUs that share a layer's data; replicate, where weights are fully sharded, the
-/// replicas, and leaves each set all experts; with sequence parallelism tensor divides the tokens too; no
-/// stage offloads or recomputes more layers than it has; the schedule can run a pipeline of this shape
-/// (`check_schedule`). The error names the field of the plan.
+/// Checks the model (`check_model`) and that the plan fits it; the error names the field of the plan. Tensor
+/// divides the heads, the groups of a state space, and the columns of MLPs and shared experts. It divides the
+/// heads of keys and values, or they divide it. With sequence parallelism it divides the tokens too. Context
+/// divides the tokens. Pipeline x virtual stages divides the layers; with `ends_count_as_layers` it must
+/// leave no chunk empty. Data divides the global batch, and the micro-batch divides the rest of it. Expert
+/// divides the experts, and expert x expert tensor the GPUs that share a layer's data. Replicate, if weights
+/// are fully sharded, divides the replicas and leaves each set all experts. No stage offloads or recomputes
+/// more layers than it has. The schedule can run a pipeline of this shape (`check_schedule`).
 Result<void> check_plan(const TransformerModel& model, const ParallelPlan& plan);
 
 }  // namespace vtrain

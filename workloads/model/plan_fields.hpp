@@ -9,14 +9,14 @@
 
 namespace vtrain {
 
-/// Bound of degrees of parallelism in what is read; `check_plan` has closer ones. Three such factors fit 64
-/// bits.
+/// Bound of degrees of parallelism in input; `check_plan` has closer ones. The product of three such factors
+/// fits 64 bits.
 inline constexpr std::int64_t kMaxDegree = 1 << 20;
-/// Bound of batches and lengths in what is read; `check_plan` has closer ones.
+/// Bound of batches and lengths in input; `check_plan` has closer ones.
 inline constexpr std::int64_t kMaxPlanSize = 1'000'000'000;
 
-/// A row for each member of `ParallelPlan`, in the order in which JSON has them. JSON in and out, `--beside`,
-/// tables of plans and the plans that curves keep derive from it.
+/// A row for each member of `ParallelPlan`, in the order of JSON. JSON input and output, `--beside`, tables
+/// of plans and the plans in stored curves use it.
 std::span<const Field<ParallelPlan>> plan_fields();
 
 }  // namespace vtrain

@@ -10,10 +10,10 @@
 
 namespace vtrain {
 
-/// An error that names `field` unless `value` is from `low` to `high`.
+/// Checks that `value` is from `low` to `high`; the error names `field`.
 Result<void> check_range(std::string_view field, std::int64_t value, std::int64_t high, std::int64_t low = 1);
 
-/// An error that names `field` unless `divisor` divides `value`, which is called `what`.
+/// Checks that `divisor` divides `value`; the error names `field` and calls the value `what`.
 Result<void> check_divides(std::string_view field, std::int64_t divisor, std::string_view what,
                            std::int64_t value);
 

@@ -190,7 +190,7 @@ void add_bert(std::vector<ZooModel>& zoo) {
   bert({"bert-large", 24, 1024, 16});
 }
 
-/// In the LLM Foundry's benchmarks MPT has biases and learned positions.
+/// Adds MPT, which has biases and learned positions in the LLM Foundry's benchmarks.
 void add_mpt(std::vector<ZooModel>& zoo) {
   const auto mpt = [&zoo](const Sizes& sizes) {
     ZooModel model = gpt("MPT", kMpt, sizes, 2048, 50368, 0);

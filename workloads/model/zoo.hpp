@@ -14,21 +14,21 @@ namespace vtrain {
 struct ZooModel {
   std::string_view family{};  ///< `GPT-3`, `Llama 3.1`, ...
   TransformerModel architecture{};
-  /// Sequences an iteration, as published; where nothing is published, 4 Mi tokens.
+  /// Sequences per iteration, as published; 4 Mi tokens if nothing is published.
   std::int64_t global_batch = 0;
-  bool batch_is_published = false;  ///< whether `global_batch` is
-  std::string_view source{};        ///< where sizes and batch are published
+  bool batch_is_published = false;  ///< `global_batch` was published
+  std::string_view source{};        ///< publication of sizes and batch
 
-  /// Of `architecture`.
+  /// Name of `architecture`.
   std::string_view name() const { return architecture.name; }
-  /// What the predictor is given.
+  /// Model that the predictor receives.
   const TransformerModel& model() const { return architecture; }
 };
 
 /// All models, by family and size. The sequence length is that of (the longest part of) pre-training.
 std::span<const ZooModel> model_zoo();
 
-/// The model of a name. The error names the nearest known one.
+/// Looks up a model by name. The error names the nearest known one.
 Result<ZooModel> find_model(std::string_view name);
 
 }  // namespace vtrain

@@ -14,18 +14,18 @@
 namespace vtrain {
 namespace {
 
-/// Of mixed-precision Adam: the weights, their moments and their mean in single precision.
+/// Bytes of mixed-precision Adam: the weights and both moments in single precision.
 constexpr double kOptimizerBytes = 12;
-/// Of a sharded parameter: weight, gradient and both moments in single precision; or weight and gradient in
-/// half precision, which may be shared by fewer GPUs than the rest.
+/// Bytes of a sharded parameter: weight, gradient and both moments in single precision. Or weight and
+/// gradient in half precision, which fewer GPUs may share than the rest.
 constexpr double kShardedBytes = 16;
 constexpr double kHalfPrecisionBytes = 4;
 constexpr double kSinglePrecisionBytes = 8;
-/// Of an element of a gradient placeholder, whatever the precision of products.
+/// Bytes of an element of a gradient placeholder, in every precision of products.
 constexpr double kPlaceholderBytes = 2;
 
-/// Layers on a stage, by kind; those with a window as those without, from which they do not differ in memory.
-/// Of each chunk at most so many are counted.
+/// Layers on a stage, by kind. Layers with a window count as those without, which take equal memory. At most
+/// `most_of_chunk` of each chunk are counted.
 LayerCounts layers_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
                       std::int64_t most_of_chunk = std::numeric_limits<std::int64_t>::max()) {
   LayerCounts layers{};
@@ -45,7 +45,7 @@ LayerCounts layers_of(const TransformerModel& model, const ParallelPlan& plan, s
   return layers;
 }
 
-/// Of the layers of a stage, those that recomputation is for, if there is any.
+/// Layers of a stage that the plan recomputes.
 LayerCounts recomputed_of(const LayerCounts& layers, const TransformerModel& model, const ParallelPlan& plan,
                           std::int64_t stage) {
   return plan.recomputed_layers > 0 ? layers_of(model, plan, stage, plan.recomputed_layers) : layers;
@@ -55,12 +55,12 @@ std::int64_t total(const LayerCounts& layers) {
   return std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
 }
 
-/// Parameters on one GPU of a stage, and of which sizes they are.
+/// Parameters on one GPU of a stage, with their sizes.
 struct SizedParameters : StageParameters {
-  double largest_shared = 0;  ///< of `shared`, in one layer
-  double largest_routed = 0;  ///< of `routed`, in one layer
-  double layer_shapes = 0;    ///< of one weight of each shape: one of each mixer, one MLP and one expert
-  double embedding = 0;       ///< of that in `shared`, word embedding and output layer
+  double largest_shared = 0;  ///< largest part of `shared` in one layer
+  double largest_routed = 0;  ///< largest part of `routed` in one layer
+  double layer_shapes = 0;    ///< one weight of each shape: of each mixer, an MLP and an expert
+  double embedding = 0;       ///< part of `shared`: word embedding and output layer
 };
 
 SizedParameters parameters_of(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage) {
@@ -156,12 +156,12 @@ Bytes model_state(const SizedParameters& parameters, const ParallelPlan& plan, c
 /// Activations of one micro-batch on one GPU, in bytes.
 struct Activations {
   double layer_input = 0;
-  double kept = 0;       ///< of one layer, by the plan's recomputation
-  double full = 0;       ///< of one layer without recomputation
-  double gradients = 0;  ///< of a layer's inner activations, and what is gathered for them
-  double context = 0;    ///< what attention over parts of a sequence holds beside its inputs while it runs
+  double kept = 0;       ///< kept bytes of one layer, by the plan's recomputation
+  double full = 0;       ///< kept bytes of one layer without recomputation
+  double gradients = 0;  ///< gradients of a layer's inner activations, and gathered tensors
+  double context = 0;    ///< bytes that attention over parts of a sequence holds besides its inputs
 
-  /// Of so many layers, of which so many are recomputed by the plan.
+  /// Bytes kept by `layers` layers, of these `recomputed` recomputed by the plan.
   double kept_by(std::int64_t layers, std::int64_t recomputed) const {
     return real(recomputed) * kept + real(layers - recomputed) * full;
   }
@@ -209,7 +209,7 @@ class ActivationModel {
   /// The fullest moment of the head: the loss, or the output layer's backward pass.
   double head() const {
     const double vocabulary = real(model_.vocab_size) / tensor_;
-    // What each loss needs for its backward pass stays until it comes.
+    // The inputs of each loss's backward pass stay until it runs.
     const double losses = 1 + real(model_.prediction.depth);
     const double loss =
         2 * element_ * split_tokens_ * hidden_ + losses * rules_.loss_bytes * tokens_ * vocabulary;
@@ -224,7 +224,7 @@ class ActivationModel {
   double embedding_mask() const { return dropout_.hidden ? split_tokens_ * hidden_ : 0; }
 
  private:
-  /// What is kept of a layer with selective recomputation, of `full` and the scores' part.
+  /// Bytes kept of a layer with selective recomputation, from `full` and the scores' part.
   double selective(LayerKind kind, double full, double scores) const {
     if (rules_.selective == SelectiveRecompute::EverySecondProduct)
       return every_second_product(kind) + scores;
@@ -258,7 +258,7 @@ class ActivationModel {
   /// Columns of the inner layer of an expert on one GPU.
   double expert_columns() const { return real(model_.experts.expert_ffn_size) / real(plan_.expert_tensor); }
 
-  /// Columns of queries, keys and values. With fewer heads of keys than GPUs each GPU holds one all the same.
+  /// Columns of queries, keys and values. With fewer heads of keys than GPUs, each GPU still holds one.
   double qkv_columns() const {
     const double least = model_.has_latent_attention() ? 0 : real(model_.head_size());
     return real(model_.query_size()) / tensor_ + std::max(real(model_.key_size()) / tensor_, least) +
@@ -288,8 +288,8 @@ class ActivationModel {
     return score * real(model_.sequence_length) * rows;
   }
 
-  /// What attention or the state space keeps, but for scores. With 8-bit products, it keeps its output and
-  /// the product after it a second, narrow copy.
+  /// Bytes that attention or the state space keeps, without scores. With 8-bit products it keeps its output,
+  /// and the product after it keeps a second, narrow copy.
   double mixer(LayerKind kind) const {
     const double narrow_copy = product_input_ == element_ ? 0 : product_input_;
     const double output = element_ + narrow_copy;
@@ -321,12 +321,12 @@ class ActivationModel {
                                              inner_bytes(expert_columns()) - offloaded);
     // Scores of the router and what is computed from them, in single precision, and the map of tokens.
     const double router = 13 * split_tokens_ * real(experts.num_experts);
-    // What comes back to the width of the hidden size.
+    // The tensor that is projected back to the hidden size.
     const double latent = product_input_ * split_tokens_ * real(experts.latent_size);
     return shared + routed + router + latent;
   }
 
-  /// What latent attention keeps besides queries, keys and values.
+  /// Bytes that latent attention keeps besides queries, keys and values.
   double latent() const {
     if (!model_.has_latent_attention()) return 0;
     const LatentAttention& latent = model_.latent;
@@ -335,8 +335,8 @@ class ActivationModel {
            (tokens * 2 * real(latent.query_rank + latent.kv_rank) + tokens_ * real(latent.rotary_head_size));
   }
 
-  /// What is kept but for the scores when every second product is run again: half of all products' columns,
-  /// and with tensor parallelism the outputs of the reduce-scatters. A state space keeps its scan's output.
+  /// Bytes kept without scores when every second product runs again: half of all products' columns, and with
+  /// tensor parallelism the outputs of the reduce-scatters. A state space keeps its scan's output.
   double every_second_product(LayerKind kind) const {
     double products = kind.num_halves() * hidden_ / tensor_;
     double outputs = 0;
@@ -373,9 +373,9 @@ class ActivationModel {
   Dropout dropout_;
   double element_;        ///< bytes of an activation
   double product_input_;  ///< bytes of the kept input of a matrix product
-  double tokens_;         ///< of a micro-batch on one GPU
+  double tokens_;         ///< tokens of a micro-batch on one GPU
   double tensor_;
-  double split_tokens_;  ///< where sequence parallelism splits them
+  double split_tokens_;  ///< tokens where sequence parallelism splits them
   double hidden_;
 };
 
@@ -385,8 +385,7 @@ double micro_batches_in_flight(const ParallelPlan& plan, std::int64_t stage) {
   return real(rule_of(plan.schedule).chunks_in_flight(shape, stage)) / real(plan.virtual_stages);
 }
 
-/// Of the layers of a stage, those whose activations do not wait in the memory of the CPU, and one on its
-/// way.
+/// Share of a stage's layers whose activations stay in GPU memory, plus one layer in transfer.
 double resident_share(const ParallelPlan& plan, std::int64_t num_layers) {
   if (plan.offloaded_layers == 0) return 1;
   return std::min(1.0, real(num_layers - plan.offloaded_layers + 1) / real(num_layers));
@@ -431,7 +430,7 @@ StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan
     if (layers[kind] == 0) continue;
     const Activations layer = activations.layer(layer_kinds(model)[kind]);
     kept += layer.kept_by(layers[kind], recomputed[kind]) * resident_share(plan, total(layers));
-    // What the backward pass of one layer computes again.
+    // Bytes that the backward pass of one layer recomputes.
     const double again = recomputed[kind] > 0 ? layer.full - layer.kept : 0;
     working_set = std::max({working_set, again + layer.gradients, layer.context});
   }

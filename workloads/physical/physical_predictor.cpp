@@ -151,7 +151,7 @@ IterationWork make_work(const TransformerModel& model, const ParallelPlan& plan,
   return work;
 }
 
-/// What of a model GPT-2 and GPT-3 did not have.
+/// Parts of a model that GPT-2 and GPT-3 lack.
 std::vector<std::string_view> newer_parts(const TransformerModel& model) {
   std::vector<std::string_view> parts;
   if (model.positions == Positions::Rotary) parts.emplace_back("rotary positions");
@@ -185,7 +185,7 @@ double waiting_share(const IterationWork& work) {
   return share;
 }
 
-/// What a user should know of a plan and a model on a stack, a sentence each.
+/// Facts about a plan and a model on a stack that a user should know, a sentence each.
 std::vector<std::string> remarks_on(const TransformerModel& model, const ParallelPlan& plan,
                                     const Stack& stack, const LayerCosts& costs, const IterationWork& work) {
   constexpr double kMuch = 0.1;
@@ -214,7 +214,7 @@ std::vector<std::string> remarks_on(const TransformerModel& model, const Paralle
   return remarks;
 }
 
-/// What of a plan the software of a stack does not have, a sentence each.
+/// Choices of a plan that a stack's software lacks, a sentence each.
 std::vector<std::string> unsupported_choices(const ParallelPlan& plan, const Stack& stack) {
   std::vector<std::string> unsupported;
   const PlanChoices& choices = stack.choices;
@@ -250,7 +250,7 @@ std::vector<std::string> unsupported_choices(const ParallelPlan& plan, const Sta
   return unsupported;
 }
 
-/// Whether the profile has rates of the fused kernels that a plan names.
+/// True if the profile has rates of the fused kernels that a plan names.
 bool has_rates(const GpuProfile& profile, AttentionChoice attention) {
   const auto known = [&profile](AttentionKernel kernel) {
     return profile.attention[static_cast<std::size_t>(kernel)].log_rate != nullptr;
@@ -275,7 +275,7 @@ Stack with_attention(Stack stack, const ParallelPlan& plan, const GpuProfile& pr
   return stack;
 }
 
-/// What stands for fused kernels that a plan names and the profile has no rates of, as a fallback in words.
+/// Fallback sentence about fused kernels that a plan names and the profile has no rates of.
 std::string attention_fallback(AttentionChoice attention, const GpuProfile& profile, const Stack& stack) {
   const std::string used = stack.attention == AttentionKernel::Unfused
                                ? "the newest kernel that it has"

@@ -20,8 +20,8 @@ Nanoseconds whole(Nanoseconds time) {
   return Nanoseconds(std::round(time.count()));
 }
 
-/// Of the links between the stages of a pipeline, the share that leaves an NVLink domain. With several chunks
-/// a stage the last one sends to the first, too.
+/// Share of the links between the stages of a pipeline that leave an NVLink domain. With several chunks a
+/// stage, the last stage also sends to the first.
 double share_across(const ParallelPlan& plan, const GpuProfile& profile) {
   const std::int64_t wraps = plan.virtual_stages > 1 ? 1 : 0;
   const std::int64_t links = plan.pipeline - 1 + wraps;
@@ -29,7 +29,7 @@ double share_across(const ParallelPlan& plan, const GpuProfile& profile) {
   return borders == 0 ? 0 : real(std::min(links, borders + wraps)) / real(links);
 }
 
-/// What a message from a stage to the next one takes, in whole nanoseconds.
+/// Time of a message from a stage to the next one, in whole nanoseconds.
 struct MessageTimes {
   Nanoseconds mean{0};  ///< over the links of the pipeline
   Nanoseconds slowest{0};
@@ -155,20 +155,20 @@ Nanoseconds StageCosts::reduction_time(GpuGroup group, double parameters) const 
              .time;
 }
 
-/// What arrives at a GPU while gradients are reduced: what is reduced, and the sums or the weights that are
-/// gathered then.
+/// Bytes that arrive at a GPU while gradients are reduced: the reduced gradients, and the sums or weights
+/// that are gathered then.
 Bytes StageCosts::arriving_bytes(const StageParameters& held) const {
   const Bytes gradients = stack_.gradients(plan_.precision, held.total());
   if (plan_.sharding == Sharding::None) return gradients * 2;
   return gradients + Bytes(element_bytes(plan_.precision) * held.total());
 }
 
-/// Whether gradients of fully sharded weights are reduced between sets of replicas once an iteration.
+/// True if gradients of fully sharded weights are reduced between sets of replicas once an iteration.
 bool StageCosts::reduces_between_sets() const {
   return plan_.replicate > 1 && stack_.memory.shards_optimizer_over_sets;
 }
 
-/// What a GPU reduces of its parameters once an iteration: all, or its parts of those that a set shares.
+/// Parameters of a GPU that it reduces once an iteration: all, or its parts of those that a set shares.
 StageParameters StageCosts::reduced_parameters(std::int64_t stage) const {
   StageParameters held = stage_parameters(model_, plan_, stage);
   if (!shards_weights(plan_.sharding)) return held;
@@ -189,9 +189,9 @@ ShardingGroups StageCosts::reduction_groups() const {
           .routed = placed_group(profile_, expert_replicas(), plan_.expert * plan_.expert_tensor)};
 }
 
-/// Of a stage with several chunks, a chunk at a time is reduced after its last backward pass and gathered
-/// before its first forward pass (Megatron-Core, schedules.py: grad_sync_func, param_sync_func). In between
-/// run the passes of the other chunks for a group of as many micro-batches as there are stages.
+/// Stages with several chunks reduce one chunk at a time after its last backward pass and gather it before
+/// its first forward pass (Megatron-Core, schedules.py: grad_sync_func, param_sync_func). In between the
+/// passes of the other chunks run, for a group of as many micro-batches as there are stages.
 StageCosts::ReductionWindow StageCosts::reduction_window(std::int64_t num_layers) const {
   if (plan_.virtual_stages == 1)
     return {.passes = 1, .num_buckets = real(std::max<std::int64_t>(1, num_layers))};
@@ -227,7 +227,7 @@ Nanoseconds StageCosts::reduction(std::int64_t stage, Nanoseconds forward, Nanos
   return whole(gathers + exposed_time(reduction, cover, share));
 }
 
-/// Between every GPU of the first stage and the one at the same place in the last, of which some pair lies in
+/// All-reduce between every GPU of the first stage and the corresponding one of the last. Some pair lies in
 /// two NVLink domains unless all stages are in one. Fully sharded weights are summed by parts.
 KernelTime StageCosts::embedding_all_reduce() const {
   const double table = real(model_.vocab_size) * real(model_.hidden_size) / real(plan_.tensor);

@@ -91,7 +91,7 @@ void BlockRecurrence::copy_state(const ScheduleSection& section) {
   before_.insert(before_.end(), backward_.begin(), backward_.begin() + section.under_way.backward);
 }
 
-/// Whether the clocks are those kept but for one constant.
+/// True if the clocks equal the stored ones plus one constant.
 bool BlockRecurrence::is_shifted(const ScheduleSection& section) const {
   const double moved = stages_.front() - before_.front();
   const auto same = [moved](double before, double now) { return now - before == moved; };

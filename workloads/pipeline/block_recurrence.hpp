@@ -1,4 +1,4 @@
-/// Any schedule, block by block, with a jump over the steady state.
+/// Times of any schedule, block by block, with a jump over the steady state.
 #pragma once
 
 #include <cstddef>
@@ -19,22 +19,21 @@ namespace vtrain {
 ///     micro-batch clock = stage clock + latency of the message to the next chunk
 ///
 /// One repetition of a section of the schedule is then a max-plus linear map of all clocks: it commutes with
-/// adding a constant to each of them. Once the clocks are the same as some repetitions before but for one
-/// constant, all further repetitions do the same again, and as many of these rounds as are left are one
-/// multiplication.
+/// adding a constant to each of them. Once all clocks equal those of some repetitions before plus one
+/// constant, further repetitions follow the same pattern. The remaining rounds are then one multiplication.
 class BlockRecurrence {
  public:
-  /// `blocks` are [stages][chunks], on a grid on which all sums are exact.
+  /// Times the blocks of a schedule. `blocks` are [stages][chunks], on a grid on which all sums are exact.
   void run(const PipelineSchedule& schedule, const PipelineShape& shape, std::span<const BlockTimes> blocks);
 
-  /// When the stage has done its last block.
+  /// End of the stage's last block.
   Nanoseconds stage_end(std::size_t stage) const { return Nanoseconds(stages_[stage]); }
 
-  /// When the stage came to the last such block, after its recomputation.
+  /// Time at which the stage reached its last block of this kind, after the recomputation.
   Nanoseconds last_ready(std::size_t stage, std::size_t chunk, Pass pass) const {
     return Nanoseconds(blocks_[block_index(stage, chunk, pass)].ready);
   }
-  /// When it had done it.
+  /// End of the stage's last block of this kind.
   Nanoseconds last_end(std::size_t stage, std::size_t chunk, Pass pass) const {
     return Nanoseconds(blocks_[block_index(stage, chunk, pass)].end);
   }
@@ -47,8 +46,8 @@ class BlockRecurrence {
     double recompute = 0;
     double time = 0;
     double latency = 0;
-    double ready = 0;  ///< when the stage last came to such a block, after recomputation
-    double end = 0;    ///< when it last finished one
+    double ready = 0;  ///< time at which the stage last reached such a block, after recomputation
+    double end = 0;    ///< end of the last such block
   };
 
   std::size_t block_index(std::size_t stage, std::size_t chunk, Pass pass) const {
@@ -64,8 +63,8 @@ class BlockRecurrence {
   std::size_t num_chunks_ = 1;
   std::vector<Block> blocks_;  ///< [stages][chunks][passes]
   Clocks stages_;
-  Clocks forward_;   ///< of the micro-batches that the schedule counts, forward
-  Clocks backward_;  ///< backward
+  Clocks forward_;   ///< clocks of the micro-batches in the schedule's window, forward
+  Clocks backward_;  ///< clocks of the micro-batches, backward
   Clocks before_;    ///< all clocks after an earlier repetition
 };
 

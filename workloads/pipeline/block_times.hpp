@@ -9,11 +9,11 @@
 
 namespace vtrain {
 
-/// How long the blocks of one chunk on one stage take, for one micro-batch. None is negative.
+/// Durations of the blocks of one chunk on one stage, for one micro-batch. None is negative.
 struct BlockTimes {
-  Nanoseconds forward{0};    ///< with the stall of its send
+  Nanoseconds forward{0};    ///< forward pass with the stall of its send
   Nanoseconds recompute{0};  ///< before the backward pass; may overlap the wait for the gradient
-  Nanoseconds backward{0};   ///< with the stall of its send
+  Nanoseconds backward{0};   ///< backward pass with the stall of its send
   Nanoseconds weight{0};     ///< 0 unless the schedule splits the backward pass
   Nanoseconds forward_latency{0};
   Nanoseconds backward_latency{0};
@@ -33,14 +33,14 @@ class TimeGrid {
     return Nanoseconds(static_cast<double>(static_cast<std::int64_t>(time.count() * steps_per_ns_ + 0.5)) /
                        steps_per_ns_);
   }
-  /// Each of the times on the grid.
+  /// Rounds each of the times to the grid.
   BlockTimes round(const BlockTimes& times) const;
 
  private:
   double steps_per_ns_ = 1;
 };
 
-/// Above the end of every block of a pipeline. `blocks` are [stages][chunks].
+/// Bound above the end of every block of a pipeline. `blocks` are [stages][chunks].
 Nanoseconds time_bound(const PipelineShape& shape, std::span<const BlockTimes> blocks);
 
 }  // namespace vtrain

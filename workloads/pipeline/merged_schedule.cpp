@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kNumPasses = 3;
 
-/// Where a stage is in its order.
+/// Position of a stage in its order.
 class Cursor {
  public:
   explicit Cursor(StageOrder order) : order_(std::move(order)) { skip_finished(); }
@@ -30,7 +30,7 @@ class Cursor {
     if (++position_ == loop().blocks.size()) skip_repeats(1);
   }
 
-  /// How often the loop can be gone through from here to the same place in it.
+  /// Number of whole passes through the loop from here to the same position.
   std::int64_t whole_repeats() const { return loop().repeats - repeat_ - (position_ > 0 ? 1 : 0); }
 
   void skip_repeats(std::int64_t count) {
@@ -155,7 +155,7 @@ class ScheduleMaker {
     if (!section.blocks.empty()) made_.sections.push_back(std::move(section));
   }
 
-  /// How often all stages can go on in step: all of them are in the same loop.
+  /// Number of repetitions that all stages can do in step. All of them are in the same loop.
   std::int64_t steady_repeats() const {
     std::int64_t repeats = std::numeric_limits<std::int64_t>::max();
     for (const Cursor& cursor : cursors_) {
@@ -166,8 +166,8 @@ class ScheduleMaker {
     return repeats;
   }
 
-  /// Every stage is at a place of its own in the loop; going once through it from there is one repetition.
-  /// What a block depends on is no further on, counted in repetitions, than the block itself.
+  /// Adds repetitions of a loop. Every stage has its own position in the loop; one pass through it from there
+  /// is one repetition. The blocks that a block depends on are in no later repetition than the block itself.
   void add_loop(std::int64_t repeats) {
     ScheduleSection section = begin_section();
     const std::vector<std::int64_t> before = done_;

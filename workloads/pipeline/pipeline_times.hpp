@@ -17,7 +17,7 @@
 
 namespace vtrain {
 
-/// Passes whose ends a caller wants to know, in addition to those of the stages.
+/// Passes whose ends a caller needs, in addition to those of the stages.
 enum class PassEnds : std::uint8_t {
   Last,  ///< the last backward and the last weight pass of each stage, where stages have one chunk
   All,   ///< the last pass of each kind, of every chunk
@@ -27,8 +27,8 @@ enum class PassEnds : std::uint8_t {
 /// allocates nothing once it has seen its pipeline depths: one timer per thread.
 class PipelineTimer {
  public:
-  /// When each stage has done its last block, [stages], valid until the next call. `blocks` are
-  /// [stages][chunks]. Exactly what the recurrence over all blocks gives.
+  /// End of each stage's last block, [stages], valid until the next call. `blocks` are [stages][chunks]. The
+  /// result is exactly that of the recurrence over all blocks.
   ///
   /// 1F1B and ZB-H1 cost O(stages) a micro-batch until their steady state, which comes after about 2, stages
   /// or 2 x stages micro-batches (of uniform inner stages); the rest is O(stages). The other schedules cost
@@ -58,8 +58,8 @@ class PipelineTimer {
   std::vector<Nanoseconds> ends_;
   RoundRecurrence rounds_;
   BlockRecurrence block_recurrence_;
-  bool by_rounds_ = false;                     ///< whether `rounds_` gave the last answer
-  std::map<Key, PipelineSchedule> schedules_;  ///< by schedule, stages, chunks and micro-batches
+  bool by_rounds_ = false;                     ///< `rounds_` gave the last answer
+  std::map<Key, PipelineSchedule> schedules_;  ///< keys: schedule, stages, chunks and micro-batches
   std::size_t num_cached_blocks_ = 0;
 };
 

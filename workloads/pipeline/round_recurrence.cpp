@@ -85,8 +85,8 @@ void RoundRecurrence::run_ahead(std::span<const BlockTimes> stages) {
   }
 }
 
-/// Runs the rounds that all stages do, of which those from `first_alike` on are alike. True if that is enough
-/// to tell the last round of every stage.
+/// Runs the rounds that all stages do; rounds from `first_alike` on are alike. True if the last round of
+/// every stage then follows.
 bool RoundRecurrence::run_rounds(std::int64_t num_full, std::int64_t first_alike) {
   std::int64_t phase = first_alike;  // since when clocks may move linearly
   std::int64_t next_check = phase + 2;
@@ -138,8 +138,8 @@ void RoundRecurrence::run_round(std::int64_t round, std::int64_t first_stage) {
   to.arrival[0] = 0;
 }
 
-/// Whether the last two rounds moved each stage by the same time: cheap to tell, and necessary for more. What
-/// moves a stage otherwise comes from its neighbours, so the last one that did not is looked at first.
+/// True if the last two rounds moved each stage by equal times: a cheap and necessary condition for more.
+/// Other movements come from neighbours, so the last stage that moved unevenly is checked first.
 bool RoundRecurrence::moves_evenly(std::int64_t done) {
   const double* const now = clocks_after(done).stage;
   const double* const before = clocks_after(done - 1).stage;
@@ -155,8 +155,8 @@ bool RoundRecurrence::moves_evenly(std::int64_t done) {
   return true;
 }
 
-/// How many rounds after the last one all clocks move as they did in that one: as long as, of any two that
-/// a block waits for, the same stays the later one.
+/// Number of rounds after the last one in which all clocks move as in that one: as long as, of any two clocks
+/// that a block waits for, the later one stays the later.
 std::int64_t RoundRecurrence::linear_rounds(std::int64_t done) {
   const Clocks now = clocks_after(done);
   const Clocks before = clocks_after(done - 1);
@@ -199,7 +199,7 @@ void RoundRecurrence::skip_rounds(std::int64_t done, std::int64_t count) {
   }
 }
 
-/// Whether the clocks are those after `anchor` rounds but for one constant.
+/// True if the clocks equal those after `anchor` rounds plus one constant.
 bool RoundRecurrence::repeats_since(std::int64_t anchor, std::int64_t done) {
   const Clocks now = clocks_after(done);
   const Clocks then = clocks_after(anchor);
@@ -211,7 +211,7 @@ bool RoundRecurrence::repeats_since(std::int64_t anchor, std::int64_t done) {
   return true;
 }
 
-/// Every clock goes on as in the last round. Stage s does its last round s rounds after stage 0.
+/// Moves every clock as in the last round. Stage s does its last round s rounds after stage 0.
 void RoundRecurrence::end_linearly(std::int64_t done) {
   const Clocks now = clocks_after(done);
   const Clocks before = clocks_after(done - 1);

@@ -151,7 +151,7 @@ std::int64_t gpipe_chunks_in_flight(const PipelineShape& shape, std::int64_t /*s
 constexpr ScheduleRule kGPipeRule = {
     .name = "gpipe", .order = gpipe_order, .chunks_in_flight = gpipe_chunks_in_flight};
 
-/// In the order of `Schedule`.
+/// Rules in the order of `Schedule`.
 constexpr std::array<const ScheduleRule*, 3> kRules = {&kOneForwardOneBackwardRule, &kZeroBubbleRule,
                                                        &kGPipeRule};
 

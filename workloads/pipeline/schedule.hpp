@@ -1,7 +1,7 @@
 /// Pipeline schedules as data: the order in which one stage works on its blocks.
 ///
 /// A new schedule is a value of `Schedule`, a `ScheduleRule` in `schedule.cpp` and its row of the table
-/// there. The dependencies between stages follow from the orders (`merged_schedule.hpp`).
+/// there. The orders determine the dependencies between stages (`merged_schedule.hpp`).
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,15 @@ enum class Schedule : std::uint8_t {
 std::string_view name_of(Schedule schedule);
 /// All names, in the order of `Schedule`.
 std::span<const std::string_view> schedule_names();
-/// The value of such a name; the error lists the known ones.
+/// Looks up a schedule by name; the error lists the known ones.
 Result<Schedule> parse_schedule(std::string_view name);
 
-/// What a block does for its micro-batch.
+/// Work of a block for its micro-batch.
 enum class Pass : std::uint8_t {
   Forward,
-  Backward,  ///< with the recomputation before it; without weight gradients if the schedule splits them off
-  Weight,    ///< weight gradients, of a schedule that splits the backward pass
+  Backward,  ///< backward pass and the recomputation before it; no weight gradients if the schedule splits
+             ///< them off
+  Weight,    ///< weight gradients, if the schedule splits the backward pass
 };
 
 /// Size of a pipeline; every number is at least 1.
@@ -57,33 +58,33 @@ struct BlockLoop {
 };
 
 /// All blocks of a stage in order. Each pass of each chunk takes the micro-batches from 0 on, one after the
-/// other. Loops that are at the same place on every stage hold the same passes: they become the steady state.
+/// other. Loops at one position hold equal passes on every stage: they become the steady state.
 using StageOrder = std::vector<BlockLoop>;
 
-/// What orders, checks and the memory model need to know of a schedule.
+/// Properties of a schedule for orders, checks and the memory model.
 struct ScheduleRule {
-  std::string_view name{};  ///< in plans
+  std::string_view name{};  ///< name in plans
   /// The order of one stage, counted from 0, of a shape that `check_schedule` accepts.
   StageOrder (*order)(const PipelineShape& shape, std::int64_t stage) = nullptr;
-  /// The most chunks of one micro-batch whose activations a stage holds at once: those that have passed
-  /// forward and whose last pass of the order is still to come.
+  /// Largest number of chunks of one micro-batch whose activations a stage holds at once. They have passed
+  /// forward, and their last pass in the order is still to come.
   std::int64_t (*chunks_in_flight)(const PipelineShape& shape, std::int64_t stage) = nullptr;
-  bool splits_backward = false;  ///< weight gradients are a pass of their own
+  bool splits_backward = false;  ///< weight gradients are a separate pass
   bool has_chunks = false;       ///< can run several chunks on each stage
 };
 
 /// The rule of a schedule.
 const ScheduleRule& rule_of(Schedule schedule);
-/// All of them, in the order of `Schedule`.
+/// All rules, in the order of `Schedule`.
 std::span<const ScheduleRule* const> schedule_rules();
 
 /// The order of one stage, counted from 0. Throws `std::logic_error` where `check_schedule` has an error.
 StageOrder stage_order(Schedule schedule, const PipelineShape& shape, std::int64_t stage);
 
-/// Whether the schedule can run a pipeline of this shape. The error names the field of the plan.
+/// Checks that the schedule can run a pipeline of this shape. The error names the field of the plan.
 Result<void> check_schedule(Schedule schedule, const PipelineShape& shape);
 
-/// Whether weight gradients are a pass of their own.
+/// True if weight gradients are a separate pass.
 inline bool splits_backward(Schedule schedule) {
   return rule_of(schedule).splits_backward;
 }

@@ -46,7 +46,7 @@ RankedPlan ranked_from_json(const json& object) {
           .has_fallbacks = object.at("has_fallbacks").get<bool>()};
 }
 
-/// Whether the plan can be the answer for this model, global batch and number of GPUs.
+/// True if the plan can be the answer for this model, global batch and number of GPUs.
 bool suits(const RankedPlan& ranked, const TransformerModel& model, std::int64_t global_batch,
            std::int32_t num_gpus) {
   const double time = ranked.iteration.count();

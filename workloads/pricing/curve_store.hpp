@@ -17,9 +17,9 @@ struct TransformerModel;
 class CurveStore {
  public:
   virtual ~CurveStore() = default;
-  /// The text saved under `key`; none when there is none or it cannot be read.
+  /// The text saved under `key`; none if there is none or it cannot be read.
   virtual std::optional<std::string> load(const std::string& key) = 0;
-  /// Replaces the text under `key` as a whole: nobody ever loads a part of it.
+  /// Replaces the text under `key` as a whole: no caller ever loads a part of it.
   virtual void save(const std::string& key, const std::string& text) = 0;
 };
 

@@ -25,10 +25,10 @@ Levels::const_iterator first_above(const Levels& levels, GpuCount num_gpus) {
   return std::ranges::upper_bound(levels, num_gpus, {}, &SpeedByGpus::Level::num_gpus);
 }
 
-/// The curve of a job that asks for some number of GPUs.
+/// The curve of a job that requests some number of GPUs.
 struct CurveOfJob {
   CurveId curve;           ///< none: there is no plan on these GPUs or fewer
-  bool idle_gpus = false;  ///< no plan divides over the number that the job asks for
+  bool idle_gpus = false;  ///< no plan divides over the requested number
 };
 
 /// Makes the curves of one model at one global batch on the types of GPUs that a job may use.
@@ -64,7 +64,7 @@ class CurveMaker {
  private:
   PlanCache& of(std::uint32_t type) const { return *curves_.types()[type].curves; }
 
-  /// Whether every type that has so many GPUs has a plan for them.
+  /// True if every type that has `num_gpus` GPUs has a plan for them.
   bool suits_all(GpuCount num_gpus) const {
     return std::ranges::all_of(types_, [&](std::uint32_t type) {
       const GpuCount there = curves_.types()[type].num_gpus;
@@ -79,7 +79,7 @@ class CurveMaker {
   std::span<const std::uint32_t> types_;
 };
 
-/// Curves by model, global batch, GPU type and the number of GPUs that a job asks for.
+/// Curves by model, global batch, GPU type and the number of GPUs that a job requests.
 class CurvesOfJobs {
  public:
   CurvesOfJobs(Workload& workload, const CurvesByType& curves) : workload_(workload), curves_(curves) {}
@@ -127,7 +127,7 @@ class CurvesOfJobs {
   std::map<TrainingKind, CurveOfJob> by_size_;
 };
 
-/// Why the number of GPUs that the job asks for has no point.
+/// Error that explains why the requested number of GPUs has no point.
 tl::unexpected<Error> no_point(const Job& job, const Workload& workload, const CurvesByType& curves) {
   const std::string& model = workload.models[job.model.value];
   for (const std::uint32_t type : curves.allowed(job.gpu_type)) {

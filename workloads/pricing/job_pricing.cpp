@@ -19,13 +19,13 @@ namespace {
 
 constexpr double kLongestTime = 9.2e18;  // ns, just below what SimDuration holds
 
-/// Whether an error of a curve says that the model has no plan on the GPUs, and not that there is no model.
+/// True if an error of a curve says that the model has no plan on the GPUs, not that the model is unknown.
 bool lacks_plan(const Error& error) {
   return error.field == "num_gpus";
 }
 
-/// Why there is no plan on any of the types of GPUs that a job may use. Each with what its plans are made
-/// with, if the cluster has several types.
+/// Error that explains why no type of GPUs that a job may use has a plan. Names the profile and stack of each
+/// type if the cluster has several types.
 Error no_plan(const Workload& workload, const Job& job, const CurvesByType& curves) {
   const std::string& model = workload.models[job.model.value];
   std::optional<Error> first;
@@ -92,7 +92,7 @@ std::int64_t keep_to_types_with_plan(Workload& workload, const CurvesByType& cur
                                      std::span<const std::string> type_names) {
   if (curves.types().size() < 2) return 0;
   const TrainingJobs training(workload);
-  // What each kind of job asks for in place of `gpu_type`.
+  // Type that each kind of job requests instead of `gpu_type`.
   std::map<TrainingKind, GpuTypeId> kept;
   const auto types_with_plan = [&](const Job& job) {
     std::string names;

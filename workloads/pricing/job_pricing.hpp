@@ -11,44 +11,44 @@
 
 namespace vtrain {
 
-/// Lets jobs that the predictor can price (`TrainingJobs`) ask only for those of their types of GPUs on which
-/// there is a plan over their GPUs that fits, where there is not on all of them; a job without a plan on any
-/// asks for what it did. Returns how many jobs that concerns; `curves` do not know the new types
-/// (`Workload::gpu_types`). `type_names` by number.
+/// Restricts jobs that the predictor can price (`TrainingJobs`) to those of their GPU types on which a plan
+/// over their GPUs fits. A job with a plan on none or all of its types keeps its request. Returns the number
+/// of changed jobs. `curves` do not know the new types (`Workload::gpu_types`). `type_names` are by number.
 std::int64_t keep_to_types_with_plan(Workload& workload, const CurvesByType& curves,
                                      std::span<const std::string> type_names);
 
-/// Gives every job without a duration the one the predictor expects on GPUs of the type that it asks for:
-/// iterations x T(num_gpus), rounded once to whole nanoseconds. Jobs that have a duration keep it. A job that
-/// asks for more GPUs than there are (`CurvesByType::have_room`) and has no plan on as many stays without
-/// one: it cannot run. Returns how many such jobs there are.
+/// Gives every job without a duration the predicted one on GPUs of the type that it requests: iterations x
+/// iteration time on `num_gpus`, rounded once to whole nanoseconds. Jobs with a duration keep it. A job that
+/// requests more GPUs than exist (`CurvesByType::have_room`) and has no plan on them gets no duration: it
+/// cannot run. Returns the number of such jobs.
 ///
 /// Errors name the job: it has neither a duration nor both a model and iterations; its model is unknown; the
 /// model has no plan on its GPUs, on any type that it may use; the duration is beyond 292 years.
 Result<std::int64_t> price_jobs(Workload& workload, const CurvesByType& curves);
 
-/// What `predict_run_times` did, in numbers of jobs.
+/// Numbers of jobs that `predict_run_times` handled.
 struct PredictedRunTimes {
   std::int64_t predicted = 0;
-  std::int64_t without_plan = 0;  ///< of a known model that has no plan on their GPUs: they keep theirs
+  std::int64_t without_plan = 0;  ///< jobs whose model has no plan on their GPUs; they keep their run time
 };
 
-/// Gives the jobs that have a duration and that the predictor can price (`TrainingJobs`) the run time that it
-/// expects on the GPUs of `curves`. Requested times grow or shrink with it.
+/// Replaces the durations of jobs that the predictor can price (`TrainingJobs`) by the run times predicted on
+/// the GPUs of `curves`. Requested times change in proportion.
 PredictedRunTimes predict_run_times(Workload& workload, const CurvesByType& curves);
 
-/// Jobs that the predictor can price and whose iteration time, on the GPUs that they ask for, rests on
-/// numbers that no measurement covers.
+/// Number of jobs that the predictor can price and whose iteration time, on the requested GPUs, uses numbers
+/// that no measurement covers.
 std::int64_t count_jobs_with_fallbacks(const Workload& workload, const CurvesByType& curves);
 
-/// What the predictor expects of jobs that have a duration, too, over it.
+/// Ratios of predicted run times to the durations that jobs have.
 struct RunTimeRatios {
   std::int64_t jobs = 0;
   double least = 1;
   double most = 1;
 };
 
-/// Compares both, of the jobs that the predictor can price and that have a plan on their GPUs.
+/// Compares predicted and given durations of jobs that the predictor can price and that have a plan on their
+/// GPUs.
 RunTimeRatios compare_run_times(const Workload& workload, const CurvesByType& curves);
 
 }  // namespace vtrain

@@ -84,7 +84,7 @@ SpeedByGpus ThroughputCurve::levels() const {
 struct PlanCache::Known {
   std::int64_t global_batch = 0;
   PlanSearch search;
-  std::string key{};  ///< in the store
+  std::string key{};  ///< key in the store
   CurveRecord record{};
   bool has_news = false;  ///< some plans are not in the store yet
   /// Under `DataParallel`: the plan on the fewest GPUs, or the reason why there is none.

@@ -1,4 +1,4 @@
-/// What the predictor expects of jobs on other types of GPUs and on spread gangs.
+/// Predicted speeds of jobs on other types of GPUs and on spread gangs.
 #pragma once
 
 #include <compare>
@@ -15,20 +15,21 @@
 
 namespace vtrain {
 
-/// Iteration times of the jobs that the predictor can price (`TrainingJobs`), each computed when a gang is
-/// first at such a site: `iteration_time` of its type where it is packed, `spread_iteration_time` where it is
-/// not. Over GPUs that no plan divides a job has the plan of the next smaller number of `curve_gpu_counts`;
-/// where there is none at all, on this type or on the one by which it is priced, it is as fast as priced.
+/// Speeds of the jobs that the predictor can price (`TrainingJobs`), each computed when a gang is first at
+/// such a site. A packed gang has the `iteration_time` of its type, a spread one `spread_iteration_time`. If
+/// no plan divides over the GPUs, a job has the plan of the next smaller number in `curve_gpu_counts`.
+/// Without any plan on this type, or on the type that prices the job, it is as fast as priced.
 class PredictedSpeeds final : public GangSpeedModel {
  public:
-  /// Jobs that have a curve already, one that came with their trace, are left out. The curves outlive the
-  /// speeds; nobody else uses them meanwhile. The workload may go, but `JobId` keep their meaning.
+  /// Leaves out jobs that already have a curve from their trace. The curves must outlive this object, and no
+  /// other code may use them meanwhile. The workload need not outlive it, but `JobId` must keep their
+  /// meaning.
   PredictedSpeeds(const Workload& workload, CurvesByType curves);
 
-  /// Jobs whose speeds it knows.
+  /// Number of jobs whose speeds it knows.
   std::int64_t num_jobs() const { return num_jobs_; }
-  /// Of these, jobs that may get GPUs of a type on which their model has no plan on as many as they ask for
-  /// or fewer.
+  /// Number of these jobs that may get a type of GPUs on which their model has no plan for the requested
+  /// number or fewer.
   std::int64_t num_without_plan(const Workload& workload);
 
   bool knows(JobId job) const override { return kind_of_[job.value] != kNoKind; }
@@ -38,11 +39,11 @@ class PredictedSpeeds final : public GangSpeedModel {
  private:
   static constexpr std::uint32_t kNoKind = ~std::uint32_t{0};
 
-  /// Jobs alike but for their number of GPUs.
+  /// Jobs that differ only in their number of GPUs.
   struct Kind {
     std::string model;
     std::int32_t global_batch = 0;
-    std::vector<std::uint32_t> types;  ///< that it may use, the one by which it is priced first
+    std::vector<std::uint32_t> types;  ///< types that it may use; the first one prices it
   };
   struct Key {
     std::uint32_t kind = 0;
@@ -52,14 +53,14 @@ class PredictedSpeeds final : public GangSpeedModel {
   };
 
   std::optional<Nanoseconds> iteration_time(const Kind& kind, GpuCount num_gpus, const GangSite& site);
-  /// `at`, for whoever holds the lock.
+  /// `at` for a caller that holds the lock.
   GangSpeed look_up(std::uint32_t kind, GpuCount num_gpus, const GangSite& site);
 
   CurvesByType curves_;
-  std::vector<std::uint32_t> kind_of_;  ///< by `JobId`
+  std::vector<std::uint32_t> kind_of_;  ///< kinds by `JobId`
   std::vector<Kind> kinds_;
   std::int64_t num_jobs_ = 0;
-  std::mutex mutex_;  ///< of the curves and of what follows
+  std::mutex mutex_;  ///< guards the curves and the members below
   std::map<Key, GangSpeed> speeds_;
 };
 

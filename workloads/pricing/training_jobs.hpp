@@ -1,4 +1,4 @@
-/// Which jobs of a workload the predictor can price, and what it prices them by.
+/// Jobs of a workload that the predictor can price, and the values that determine their price.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,30 @@
 
 namespace vtrain {
 
-/// What the plan of a training job depends on: model, global batch, type of GPUs asked for and their number.
+/// Values that determine the plan of a training job: model, global batch, type and number of requested GPUs.
 using TrainingKind = std::tuple<ModelId, std::int32_t, GpuTypeId, GpuCount>;
 
 inline TrainingKind training_kind(const Job& job) {
   return {job.model, job.global_batch, job.gpu_type, job.num_gpus};
 }
 
-/// Knows which of a workload's models are in the zoo.
+/// Selects the jobs of a workload whose models are in the zoo.
 class TrainingJobs {
  public:
-  /// Looks every model up; the workload need not outlive it.
+  /// Looks up every model; the workload need not outlive this object.
   explicit TrainingJobs(const Workload& workload) {
     for (const std::string& name : workload.models.names())
       known_models_.push_back(find_model(name).has_value());
   }
 
-  /// Whether the job says a known model, its global batch and iterations, and has its GPUs for itself.
+  /// True if the job has a known model, a global batch and iterations, and does not share its GPUs.
   bool include(const Job& job) const {
     return job.model && known_models_[job.model.value] && job.global_batch > 0 && job.iterations > 0 &&
            !job.shares_gpus();
   }
 
  private:
-  std::vector<bool> known_models_;  ///< by `ModelId`
+  std::vector<bool> known_models_;  ///< known models, by `ModelId`
 };
 
 }  // namespace vtrain

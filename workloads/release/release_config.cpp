@@ -57,7 +57,7 @@ constexpr std::int64_t kMaxVocab = 1 << 27;
 constexpr double kMinBandwidth = 1e-6;
 constexpr double kMaxBandwidth = 1e9;
 
-/// The sizes that decide how the model is split. 0 stands for null.
+/// The sizes that determine the split of the model. 0 means null.
 struct Split {
   std::int64_t num_gpus = 0;
   std::int64_t tensor = 0;

@@ -11,11 +11,11 @@
 
 namespace vtrain {
 
-/// The machine of a configuration, and where its measured kernels are.
+/// The machine of a configuration, and the folder of its measured kernels.
 struct ReleaseMachine {
   std::string gpu_name = "A100";
   std::int64_t node_size = 8;  ///< GPUs a node
-  /// Of a node, Gbit/s; absent where the file does not say, for which the release has 800.
+  /// Bandwidth of a node, Gbit/s; absent if the file has none, for which the release takes 800.
   std::optional<double> inter_node_bandwidth{};
   double intra_node_bandwidth = 150;  ///< bus bandwidth within a node, GB/s
   std::string trace_path{};  ///< folder of kernel traces, relative to the current folder; may be empty
@@ -23,11 +23,11 @@ struct ReleaseMachine {
 
 /// One configuration, complete and checked.
 struct VtrainConfig {
-  std::string file{};  ///< as the user named it; may be empty
+  std::string file{};  ///< name that the user gave; may be empty
   TransformerModel model{};
   ParallelPlan plan{};
-  /// The micro-batch as the file says it. The release takes a plan of one stage as one micro-batch, which is
-  /// what `plan` holds; a model of the hardware wants what was really run.
+  /// The micro-batch in the file. The release takes the batch of a one-stage plan as one micro-batch, and
+  /// `plan` holds that. A model of the hardware needs the real micro-batch.
   std::int64_t given_micro_batch = 0;
   ReleaseMachine machine{};
 };
@@ -38,14 +38,14 @@ inline constexpr std::int64_t kMaxLayers = 65536;
 
 /// Reads a configuration. Absent keys have the release's defaults; the three parallel sizes and `num_gpus`
 /// may be null, as long as one follows from the others. `use_gradient_bucket`, `ddp_bucket_size`,
-/// `pipeline_scheduling` and `model_arch` are accepted and mean nothing. A plan of one stage takes its whole
-/// batch as one micro-batch, whatever `micro_batch_size` says, as in the release.
+/// `pipeline_scheduling` and `model_arch` are accepted and ignored. As in the release, a plan of one stage
+/// takes its whole batch as one micro-batch, for any `micro_batch_size`.
 ///
 /// Errors name file, line and field: malformed JSON, an unknown key (with the nearest known one), a number
-/// out of range, a plan that does not divide (with both fields), a plan without a single micro-batch.
+/// out of range, a plan that does not divide (with both fields), a plan without micro-batches.
 Result<VtrainConfig> parse_vtrain_config(std::string text, const std::string& file);
 
-/// The configuration of a model and a plan that no file states. A plan of one stage gets its whole batch as
+/// Makes a configuration of a model and a plan without a file. A plan of one stage gets its whole batch as
 /// one micro-batch. Errors name the key of the release's file, or `model` and `plan` for a model or a plan
 /// that such a file cannot describe: anything but a GPT, other ways of splitting it, other formats than fp16.
 Result<VtrainConfig> make_vtrain_config(const TransformerModel& model, const ParallelPlan& plan,

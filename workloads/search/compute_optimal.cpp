@@ -115,8 +115,8 @@ std::optional<TransformerModel> at_width(const TransformerModel& model, std::int
   return scaled;
 }
 
-/// What the heads of queries of a family are multiples of: of the heads of keys and values, and of 8 as far
-/// as the model's own are and the ladder stays fine.
+/// Unit of the numbers of query heads in a family: a multiple of the heads of keys and values, and of 8 as
+/// far as the model's own number is one and the ladder stays fine.
 std::int64_t head_unit(const TransformerModel& model) {
   constexpr std::int64_t kTensorDegree = 8;
   constexpr std::int64_t kCoarsest = 16;
@@ -148,8 +148,8 @@ Result<void> add_plan(Rung& rung, std::int64_t global_batch, const FindPlan& fin
   return {};
 }
 
-/// Why no model of the ladder is trained in time: none has a plan, the peak rate is too low, or those with a
-/// plan are too slow.
+/// Error that explains why no model of the ladder is trained in time: none has a plan, the peak rate is too
+/// low, or those with a plan are too slow.
 Error too_little(const TrainingBudget& budget, const Rung& smallest, bool any_with_plan,
                  const std::optional<Error>& without_plan) {
   constexpr double kSecondsPerDay = 86400;

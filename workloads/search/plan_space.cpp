@@ -74,8 +74,8 @@ class PlanLister {
   }
 
  private:
-  /// What tensor parallelism must divide: heads of each kind, the groups of those of a state space, and the
-  /// columns of MLPs and shared experts.
+  /// Number that tensor parallelism must divide, from heads of each kind, groups of a state space's heads,
+  /// and columns of MLPs and shared experts.
   std::int64_t tensor_divisor() const {
     std::int64_t divisor = std::gcd(model_.num_heads, model_.kv_heads());
     if (model_.state_space.num_heads > 0) divisor = std::gcd(divisor, model_.state_space.num_groups);
@@ -135,8 +135,8 @@ class PlanLister {
     }
   }
 
-  /// Whether the layers can be cut into the plan's chunks: into equal ones; or, where the ends count as
-  /// layers, into equal ones but for the last, which has what is left. The embedding has a layer beside it.
+  /// True if the layers can be cut into the plan's chunks. All are equal; if the ends count as layers, the
+  /// last chunk has the rest. The chunk of the embedding also has a layer.
   bool splits_layers(const ParallelPlan& plan) const {
     const std::int64_t num_chunks = plan.pipeline * plan.virtual_stages;
     if (!plan.ends_count_as_layers) return model_.num_layers % num_chunks == 0;
@@ -148,7 +148,7 @@ class PlanLister {
   }
 
   void add_choices(ParallelPlan& plan) {
-    // What `check_schedule` asks of virtual stages.
+    // Condition of `check_schedule` on virtual stages.
     if (plan.virtual_stages > 1 && plan.num_micro_batches() % plan.pipeline != 0) return;
     for (const Recompute recompute : recompute_) {
       plan.recompute = recompute;

@@ -14,14 +14,14 @@ struct ParallelPlan;
 struct PlanChoices;
 struct TransformerModel;
 
-/// Degrees that a plan must have, where they are given.
+/// Degrees that a plan must have, if they are given.
 struct PlanLimits {
   std::optional<std::int64_t> tensor{};
   std::optional<std::int64_t> context{};
   std::optional<std::int64_t> pipeline{};
   std::optional<std::int64_t> data{};
 
-  /// Whether the plan has them.
+  /// True if the plan has these degrees.
   bool allow(const ParallelPlan& plan) const;
 };
 
@@ -31,20 +31,19 @@ struct PlanLimits {
 ///  * context: a power of two with at least 1,024 tokens on each GPU;
 ///  * expert: a power of two that divides the experts and the GPUs that share a layer's data;
 ///  * expert tensor: 1 or, where it divides the columns of an expert, as `tensor`;
-///  * pipeline: a divisor of the layers; where the stack knows `ends_count_as_layers`, also any number of
-///    stages with the ends counted, with equal chunks of two layers or more but for the last, which has what
-///    is left;
-///  * virtual stages: as many as cut the layers likewise;
-///  * data: what is left of the GPUs, a divisor of the global batch;
+///  * pipeline: a divisor of the layers; if the stack has `ends_count_as_layers`, also any number of stages
+///    with the ends counted, with equal chunks of two layers or more except the last, which has the rest;
+///  * virtual stages: numbers that divide the layers in the same way;
+///  * data: the rest of the GPUs, a divisor of the global batch;
 ///  * micro-batch: a divisor of a replica's sequences, of one sequence or of at most 262,144 tokens;
-///  * recomputation, sharding and schedule: the choices; sharding only where there are replicas, zero bubble
-///    only without virtual stages; of latent attention selective recomputation too (`latent_recompute`);
-///  * replicate: 1, and with fully sharded weights sets of as many replicas as an NVLink domain has room for
-///    and divide all.
+///  * recomputation, sharding and schedule: the choices; sharding only with replicas, zero bubble only
+///    without virtual stages; with latent attention also selective recomputation (`latent_recompute`);
+///  * replicate: 1, and with fully sharded weights also sets of as many replicas as fit an NVLink domain and
+///    divide all.
 ///
 /// Ordered by tensor, context, expert, pipeline, expert tensor, whether the ends count, virtual stages,
-/// micro-batch, recomputation, sharding, replicate and schedule, in the order of the choices: it decides
-/// ties.
+/// micro-batch, recomputation, sharding, replicate and schedule, in the order of the choices. The order
+/// decides ties.
 std::vector<ParallelPlan> enumerate_plans(const TransformerModel& model, GpuCount num_gpus,
                                           std::int64_t global_batch, const GpuProfile& profile,
                                           const PlanChoices& choices, const PlanLimits& limits = {});

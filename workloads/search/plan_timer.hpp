@@ -1,4 +1,4 @@
-/// Iteration times of many plans of one model, from sums over whole blocks.
+/// Iteration times of many plans of one model, computed from sums over whole blocks.
 #pragma once
 
 #include <cstdint>
@@ -21,43 +21,42 @@
 
 namespace vtrain {
 
-/// Times plans. Layer costs are computed once for all plans that share them, and schedules merged once: a
-/// further plan costs a microsecond, and the pipeline's recurrence (`PipelineTimer`) where it is needed. One
-/// timer per thread; the profile must outlive it.
+/// Times plans. Layer costs are computed once for all plans that share them, and schedules are merged once.
+/// Another plan costs a microsecond and, if needed, the pipeline's recurrence (`PipelineTimer`). One timer
+/// per thread; the profile must outlive it.
 class PlanTimer {
  public:
   /// The model must have passed `check_model`.
   PlanTimer(TransformerModel model, const GpuProfile& profile, Stack stack);
 
-  /// What the plans are of.
+  /// Model of the plans.
   const TransformerModel& model() const { return model_; }
   const GpuProfile& profile() const { return profile_; }
   const Stack& stack() const { return stack_; }
 
-  /// Takes up a plan that has passed `check_plan`: what is asked next is about it. Throws `std::logic_error`
-  /// where it names kernels of attention: those are the stack's.
+  /// Selects the plan for the calls that follow; it must have passed `check_plan`. Throws `std::logic_error`
+  /// if it names kernels of attention: the stack chooses them.
   void select(const ParallelPlan& plan);
 
-  /// A time that the iteration does not go below: every stage has all its blocks to do, after the first
-  /// micro-batch has come to it and before the last one has gone back from it; and micro-batches that wait
-  /// for the messages of the one before them, all through the pipeline and back, as often as there is room
-  /// for in 1F1B.
+  /// Lower bound of the iteration time: every stage runs all its blocks, after the first micro-batch has
+  /// reached it and before the last one has left it backward. In 1F1B it includes the waits of micro-batches
+  /// for the messages of those before them, through the pipeline and back.
   [[nodiscard]] Nanoseconds lower_bound() const;
-  /// The iteration time: `fast_iteration_times` of the plan's work, to the bit.
+  /// The iteration time, bit for bit that of `fast_iteration_times` for the plan's work.
   [[nodiscard]] Nanoseconds iteration();
-  /// Where that time goes, on the slowest stage.
+  /// Parts of the iteration time on the slowest stage.
   [[nodiscard]] Breakdown breakdown();
-  /// Whether any of it is not covered by measurements (`find_fallbacks`).
+  /// True if measurements do not cover all of the prediction (`find_fallbacks`).
   [[nodiscard]] bool has_fallbacks() const;
 
  private:
-  /// Spans of one part of the model, of one micro-batch, and where their time goes.
+  /// Spans of one part of the model for one micro-batch, and the parts of their time.
   struct PassSpans {
     Nanoseconds forward{0};
     Nanoseconds recompute{0};
     Nanoseconds backward{0};
     Nanoseconds weight{0};
-    Breakdown parts{};  ///< of all but `recompute`
+    Breakdown parts{};  ///< parts of all spans but `recompute`
     Breakdown recomputed_parts{};
   };
   struct LayerSpans {
@@ -66,7 +65,7 @@ class PlanTimer {
     PassSpans head{};
     LayerCosts costs{};
   };
-  /// What a stage does once an iteration.
+  /// Times of a stage's work once per iteration.
   struct OnceTimes {
     Nanoseconds reduction{0};
     Nanoseconds optimizer{0};
@@ -74,12 +73,12 @@ class PlanTimer {
 
   static PassSpans spans_of(const PassCosts& costs);
   const LayerSpans& spans(const ParallelPlan& plan);
-  /// The passes of layers, without sends and without waiting for activations in the CPU's memory.
+  /// The passes of layers, without sends and without waits for activations in the CPU's memory.
   BlockTimes passes_of(const ChunkLayers& layers, const LayerSpans& spans) const;
   Nanoseconds iteration_of(std::span<const BlockTimes> blocks);
   void add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans) const;
   std::span<const StageCosts::ChunkTimes> chunks_of(std::size_t stage) const;
-  /// Of all that a stage does, without its idle time.
+  /// Breakdown of a stage's work, without its idle time.
   Breakdown stage_breakdown(std::size_t stage) const;
 
   TransformerModel model_;
@@ -88,14 +87,14 @@ class PlanTimer {
   std::map<LayerKey, LayerSpans> spans_;
   PipelineTimer pipelines_;
 
-  // The plan taken up last.
+  // The selected plan.
   ParallelPlan plan_{};
-  const LayerSpans* layers_ = nullptr;  ///< in `spans_`
+  const LayerSpans* layers_ = nullptr;  ///< the plan's entry in `spans_`
   PipelineShape shape_{};
   std::vector<StageCosts::ChunkTimes> chunks_;  ///< [stages that differ from the one before][chunks]
-  std::vector<std::size_t> first_chunk_;        ///< [stages]: the first of its chunks in `chunks_`
-  std::vector<BlockTimes> blocks_;              ///< [stages][chunks]
-  std::vector<OnceTimes> once_;                 ///< [stages]
+  std::vector<std::size_t> first_chunk_;  ///< [stages]: position of the stage's first chunk in `chunks_`
+  std::vector<BlockTimes> blocks_;        ///< [stages][chunks]
+  std::vector<OnceTimes> once_;           ///< [stages]
   std::optional<Nanoseconds> iteration_{};
 };
 

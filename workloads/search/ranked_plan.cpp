@@ -6,7 +6,7 @@
 namespace vtrain {
 namespace {
 
-/// Whether `a` is at least as good as `b` in everything and better in something.
+/// True if `a` is at least as good as `b` in everything and better in something.
 bool beats(const RankedPlan& a, const RankedPlan& b) {
   const auto times = std::pair(a.iteration, b.iteration);
   const auto costs = std::pair(gpu_seconds(a), gpu_seconds(b));

@@ -21,8 +21,8 @@ struct RankedPlan {
   Nanoseconds iteration{0};
   MemoryEstimate memory{};
   Breakdown breakdown{};  ///< parts of the time of the slowest stage
-  /// Its time rests on numbers that no measurement covers (`Fallbacks`). Set for the fastest plan of a search
-  /// alone.
+  /// Its time uses numbers that no measurement covers (`Fallbacks`). Set only for the fastest plan of a
+  /// search.
   bool has_fallbacks = false;
 };
 
@@ -30,7 +30,7 @@ struct RankedPlan {
 enum class Objective : std::uint8_t { Time, Cost, Gpus };
 
 /// Cost of an iteration with a plan: the time for which it holds its GPUs, in GPU-seconds. A price per
-/// GPU-hour multiplies it and changes no order.
+/// GPU-hour scales it and does not change the order.
 double gpu_seconds(const RankedPlan& plan);
 
 /// The plans, as positions in `plans` from fewest to most GPUs, that no other plan beats: none is at least as
@@ -38,8 +38,8 @@ double gpu_seconds(const RankedPlan& plan);
 /// O(plans^2).
 std::vector<std::size_t> pareto_front(std::span<const RankedPlan> plans);
 
-/// The position of the best plan that takes at most `longest` an iteration; none when every plan is slower.
-/// Ties fall to the faster, then to the smaller, then to the earlier plan.
+/// The position of the best plan that takes at most `longest` an iteration; none if every plan is slower.
+/// Ties go to the faster, then to the smaller, then to the earlier plan.
 std::optional<std::size_t> choose_plan(std::span<const RankedPlan> plans, Objective objective,
                                        Nanoseconds longest);
 

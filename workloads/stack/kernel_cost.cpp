@@ -47,7 +47,7 @@ double memory_efficiency(const GpuProfile& profile, MemoryKernel kind) {
   return profile.elementwise_efficiency;
 }
 
-/// Whether the profile has a tile model for products of a precision.
+/// True if the profile has a tile model for products of a precision.
 bool has_tile_model(const GpuProfile& profile, Precision precision) {
   if (precision == Precision::Fp32) return profile.tiles_fp32.rate.value > 0;
   const bool is_half = precision == Precision::Fp16 || precision == Precision::Bf16;
@@ -81,7 +81,7 @@ Nanoseconds tiled_gemm_time(const GpuProfile& profile, Precision precision, cons
   return std::max<Nanoseconds>(compute, memory) + profile.kernel_overhead;
 }
 
-/// What a product takes on a GPU that has reached its power limit; 0 if its rate there is unknown.
+/// Time of a product on a GPU that has reached its power limit; 0 if its rate there is unknown.
 Nanoseconds sustained_time(const GpuProfile& profile, Precision precision, const GemmShape& shape) {
   const FlopsPerSecond rate = profile.sustained_rate_of(precision);
   if (rate.value == 0) return Nanoseconds{0};
@@ -102,7 +102,7 @@ Flops attention_flops(const AttentionShape& shape) {
                static_cast<double>(shape.head_size + shape.value_head_size));
 }
 
-/// Of the time of attention over the whole sequence, what attention with a window takes.
+/// Ratio of the time of attention with a window to that over the whole sequence.
 double window_share(const AttentionShape& shape) {
   constexpr double kFixedScores = 512;  // of each token, in parts of tiles, at the start and the end
   if (shape.window == 0 || shape.window >= shape.sequence) return 1;
@@ -115,7 +115,7 @@ bool is_latent(const AttentionShape& shape) {
   return shape.head_size != shape.value_head_size;
 }
 
-/// The rates of a generation, or of the one that stands in for it.
+/// The rates of a generation, or of its replacement.
 const AttentionRates& rates_of(const GpuProfile& profile, AttentionKernel kernel) {
   if (kernel == AttentionKernel::Unfused)
     throw std::logic_error("attention: unfused kernels have no one time");
@@ -148,10 +148,10 @@ KernelTime backward_gemm_time(const GpuProfile& profile, Precision precision, Pr
   return result;
 }
 
-/// How many times as long a ring takes that leaves each node by the network adapter through which it came in,
-/// as NCCL's do (NCCL_CROSS_NIC), where it cannot pass data on to the GPU beside that adapter first (PXN,
-/// since NCCL 2.12). Every two GPUs share a switch with an adapter. Neighbours in the group that are
-/// neighbours in the node stay on it; otherwise data cross a CPU, or both.
+/// Slowdown factor of a ring that leaves each node by the network adapter through which it came in. NCCL's
+/// rings do so (NCCL_CROSS_NIC) unless they can first pass data to the GPU next to that adapter (PXN, since
+/// NCCL 2.12). Every two GPUs share a switch with an adapter. Neighbours in the group that are neighbours in
+/// the node stay on it; otherwise data cross one CPU or both.
 double ring_detour(const GpuProfile& profile, GpuGroup group) {
   // Of 200 Gbit/s A100 reach 24 GB/s through a switch, 16 where the adapter is at the CPU (NVIDIA/nccl, issue
   // 412); 16 is also what NCCL assumes between two AMD CPUs (AMD_BW in src/graph/topo.h).

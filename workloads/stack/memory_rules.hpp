@@ -9,63 +9,64 @@ namespace vtrain {
 
 /// Activations that `Recompute::Selective` drops.
 enum class SelectiveRecompute : std::uint8_t {
-  /// Those of unfused attention (Korthikanti et al., 2022, section 5). Fused attention has none to drop, but
-  /// runs again as well (core_attn of Megatron-Core's recompute_modules, which is the default). Of latent
-  /// attention queries, keys and values, which are made again from their compressed form (mla_up_proj).
+  /// Activations of unfused attention (Korthikanti et al., 2022, section 5). Fused attention has none to
+  /// drop, but runs again as well (core_attn of Megatron-Core's recompute_modules, its default). Latent
+  /// attention drops queries, keys and values and recomputes them from their compressed form (mla_up_proj).
   AttentionScores,
-  /// Kept are the layer's input, the outputs of every second matrix product, of attention and of
-  /// reduce-scatters, not of gathers (`_op_sac_save_list` of torchtitan's activation checkpointing by
-  /// operator).
+  /// All but the layer's input and the outputs of every second matrix product, of attention and of
+  /// reduce-scatters (`_op_sac_save_list` of torchtitan's activation checkpointing by operator). Gathers are
+  /// dropped.
   EverySecondProduct,
   /// The outputs of norms and of the non-linearity of experts (layernorm and moe_act of Megatron-Core's
   /// recompute_modules).
   NormsAndActivations,
-  /// Experts with their router and their norm (moe and layernorm of the same).
+  /// Activations of experts, their router and their norm (moe and layernorm of recompute_modules).
   Experts,
-  /// The output of the non-linearity of experts (moe_act of the same).
+  /// The output of the non-linearity of experts (moe_act of recompute_modules).
   Activations,
 };
 
 /// Decisions of a software stack about memory. The defaults are those of Megatron-LM as of 2021.
 struct MemoryRules {
-  /// Of a parameter's gradient between micro-batches: 2, or 4 where it is accumulated in single precision.
+  /// Bytes of a parameter's gradient between micro-batches: 2, or 4 if accumulated in single precision.
   double gradient_bytes = 2;
-  /// Attention is not fused: the softmax of the scores is kept, and with dropout its mask and what it leaves.
+  /// Attention is not fused: the softmax of the scores is kept, and with dropout its mask and its result.
   bool keeps_scores = true;
-  /// Of models that do not say. A mask of 1 byte an element is kept.
+  /// Dropout of models that specify none. A mask of 1 byte an element is kept.
   Dropout dropout{.attention = true, .hidden = true};
   /// With sequence parallelism, the gathered inputs of matrix products are kept instead of gathered again.
   bool keeps_gathered_inputs = false;
   SelectiveRecompute selective = SelectiveRecompute::AttentionScores;
-  /// At the loss, for each of the logits that a GPU holds: the logits and what is computed from them.
+  /// Bytes at the loss for each logit on a GPU: the logits and the values computed from them.
   double loss_bytes = 8;
-  /// Gradients inside the layer at hand, and what sequence parallelism gathers for it, are counted.
+  /// Gradients inside the current layer, and the tensors that sequence parallelism gathers for it, are
+  /// counted.
   bool counts_backward_buffers = false;
-  /// Weight gradients are added to the accumulated ones by the matrix product itself, while autograd gets an
-  /// uninitialised buffer of the weight's shape: one for each shape of a layer's weights, kept for good, and
-  /// one for the output layer at its turn.
+  /// The matrix product itself adds weight gradients to the accumulated ones, and autograd gets an
+  /// uninitialised buffer of the weight's shape. One buffer for each shape of a layer's weights is kept
+  /// permanently; the output layer has one during its pass.
   bool keeps_gradient_placeholders = false;
   /// The inputs of the non-linearity of experts wait for the backward pass in the memory of the CPU
   /// (fine-grained offloading of Megatron-Core). The copies are taken to be hidden.
   bool offloads_expert_inputs = false;
-  /// Where several sets of replicas hold all weights (`ParallelPlan::replicate`), the state of the optimizer
-  /// is sharded over all of them, so that gradients are reduced and weights gathered between the sets once an
-  /// iteration (Megatron-FSDP). Else it is sharded within a set, and gradients are all-reduced between sets
+  /// With several sets of replicas that hold all weights (`ParallelPlan::replicate`), the optimizer's state
+  /// is sharded over all sets. Gradients are reduced and weights gathered between the sets once an iteration
+  /// (Megatron-FSDP). If false, the state is sharded within a set, and gradients are all-reduced between sets
   /// after each layer (PyTorch).
   bool shards_optimizer_over_sets = false;
-  /// Keys and values of other parts of the sequence stay until attention is through, and the partial outputs
-  /// of all parts until they are merged (AttnFuncWithCPAndKVP2P of Transformer Engine). Else those keys and
-  /// values alone.
+  /// Keys and values of other parts of the sequence stay until attention ends, and the partial outputs of all
+  /// parts until they are merged (AttnFuncWithCPAndKVP2P of Transformer Engine). If false, only the keys and
+  /// values stay.
   bool keeps_partial_outputs = false;
   /// Replicas sum their gradients in buckets, copies of all gradients (DistributedDataParallel of PyTorch
   /// with gradient_as_bucket_view off, which is its default).
   bool copies_gradients = false;
-  /// What the allocator reserves over what is in use, by fragmentation.
+  /// Ratio of reserved memory to memory in use, by fragmentation of the allocator.
   double reserved_over_used = 1;
 };
 
-/// PyTorch's allocator reserves this over what is in use: the mean of 43 runs of Megatron-Core (at most
-/// 1.093).
+/// Ratio of memory that PyTorch's allocator reserves to memory in use: the mean of 43 runs of Megatron-Core
+/// (at most 1.093).
 inline constexpr double kReservedOverUsed = 1.048;
 
 /// Megatron-Core with Transformer Engine: fused attention without dropout, gradients in single precision. The

@@ -44,7 +44,7 @@ std::vector<Recompute> every_recompute() {
   return {Recompute::Full, Recompute::Selective, Recompute::None};
 }
 
-/// Of a framework without any other parallelism.
+/// Choices of a framework with data parallelism alone.
 PlanChoices data_parallel_only(std::vector<Sharding> sharding) {
   return {
       .tensor = false, .context = false, .pipeline = false, .expert = false, .sharding = std::move(sharding)};
@@ -70,10 +70,10 @@ Stack megatron_2021() {
                       .precision = Precision::Fp16}};
 }
 
-/// Megatron-LM of 2022 (Korthikanti et al., 2022): sequence parallelism, selective recomputation, the
-/// backward collectives of layers that are split by columns beside products
-/// (async_tensor_model_parallel_allreduce of megatron/arguments.py), and in bf16, for which the same file
-/// asks, gradients added up and reduced in single precision (accumulate_allreduce_grads_in_fp32).
+/// Megatron-LM of 2022 (Korthikanti et al., 2022): sequence parallelism and selective recomputation. Backward
+/// collectives of layers that are split by columns overlap products (async_tensor_model_parallel_allreduce of
+/// megatron/arguments.py). In bf16 that file requires gradients that are added up and reduced in single
+/// precision (accumulate_allreduce_grads_in_fp32).
 Stack megatron_2022() {
   Stack stack = megatron_2021();
   stack.name = "megatron-2022";
@@ -90,12 +90,12 @@ Stack megatron_2022() {
   return stack;
 }
 
-/// What the user buffers of Transformer Engine keep where a product's result is reduced by method `pipeline`
-/// (module/base.py: num_sm 16, set_sm_margin, but for `ring_exchange`), as NeMo and Megatron-Bridge configure
-/// them in 16 bits with 8 to 32 (userbuffers.py, comm_overlap.py); in 8 bits they mostly configure rings.
+/// Multiprocessors that Transformer Engine's user buffers take when a product's result is reduced by method
+/// `pipeline` (module/base.py: num_sm 16, set_sm_margin, except `ring_exchange`). NeMo and Megatron-Bridge
+/// configure 8 to 32 in 16 bits (userbuffers.py, comm_overlap.py); in 8 bits they mostly configure rings.
 constexpr std::int64_t kReductionMultiprocessors = 16;
 
-/// Megatron-Core's defaults: gradients reduced in fp32, no overlap unless asked for, fused kernels of
+/// Megatron-Core's defaults: gradients reduced in fp32, no overlap unless requested, fused kernels of
 /// Transformer Engine, cross entropy in eager PyTorch, layers issued from Python. SimuMax's runs show nothing
 /// of what experts take the CPU more in Megatron-Bridge (with it they would have 4.7 instead of 2.8 %).
 Stack megatron_core() {
@@ -145,10 +145,10 @@ Stack megatron_bridge() {
                       .sharding = {Sharding::None, Sharding::Optimizer, Sharding::Full}}};
 }
 
-/// The same with moe_a2a_overlap: a forward pass and the backward pass of another micro-batch are issued
-/// piece by piece in turn (combined_1f1b.py of Megatron-Core), each piece with an autograd graph, streams and
-/// events of its own, so that dispatch and combine of one run under the other. What that takes the CPU was
-/// fitted on one run, Qwen3 235B on B300 in release 26.02.
+/// Megatron-Bridge with moe_a2a_overlap: a forward pass and the backward pass of another micro-batch are
+/// issued piece by piece in turn (combined_1f1b.py of Megatron-Core). Each piece has its own autograd graph,
+/// streams and events, so that dispatch and combine of one overlap the other. The CPU's time was fitted on
+/// one run, Qwen3 235B on B300 in release 26.02.
 Stack megatron_bridge_overlap() {
   Stack stack = megatron_bridge();
   stack.name = "megatron-bridge-overlap";
@@ -227,9 +227,9 @@ Stack nemo_automodel() {
 
 /// torchtitan: FSDP2, torch.compile on each layer, PyTorch's flash attention (second generation), selective
 /// recomputation by operator. Rotation by complex numbers is not compiled ("Torchinductor does not support
-/// code generation for complex operators", pytorch/torchtitan, issue 15), keys and values are repeated for
-/// each query's head (`apply_rotary_emb` and `repeat_kv` of torchtitan/models/llama/model.py), context
-/// parallelism is PyTorch's, and so is asynchronous tensor parallelism where it is asked for (`reduce_fn` of
+/// code generation for complex operators", pytorch/torchtitan, issue 15). Keys and values are repeated for
+/// each query's head (`apply_rotary_emb` and `repeat_kv` of torchtitan/models/llama/model.py). Context
+/// parallelism is PyTorch's, and so is optional asynchronous tensor parallelism (`reduce_fn` of
 /// `_fused_matmul_reduce_scatter`, torch/distributed/_symmetric_memory). In 8 bits weights and inputs are
 /// gathered in 8 bits (docs/float8.md of torchtitan: for tensor parallelism by default, for FSDP as its
 /// example has it).
@@ -253,8 +253,8 @@ Stack torchtitan_2024() {
           .choices = {.recompute = every_recompute(), .sharding = {Sharding::Full, Sharding::Gradients}}};
 }
 
-/// The same since then: the loss is compiled where layers are (pytorch/torchtitan, pull request 1033) and
-/// keeps nothing but the logits and their gradient in half precision.
+/// torchtitan since April 2025: the loss is compiled if layers are (pytorch/torchtitan, pull request 1033).
+/// It keeps only the logits and their gradient in half precision.
 Stack torchtitan() {
   Stack stack = torchtitan_2024();
   stack.name = "torchtitan";
@@ -265,7 +265,7 @@ Stack torchtitan() {
   return stack;
 }
 
-/// The same with the recipe `rowwise` of torchao for 8 bits, whose operands are gathered in 16.
+/// torchtitan with torchao's recipe `rowwise` for 8 bits; operands are gathered in 16.
 Stack torchtitan_rowwise() {
   Stack stack = torchtitan();
   stack.name = "torchtitan-rowwise";

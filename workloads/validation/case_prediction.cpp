@@ -13,7 +13,7 @@
 namespace vtrain {
 namespace {
 
-/// The iteration time of a case with factors on its kernels. A fit asks for it thousands of times: what
+/// The iteration time of a case with factors on its kernels. A fit needs it thousands of times: what
 /// `predict` gives, without sources and memory.
 Seconds time_with(const KernelFactors& factors, const MeasuredCase& measured, const Target& target) {
   Stack stack = target.stack;

@@ -18,19 +18,19 @@
 
 namespace vtrain {
 
-/// Targets of measured cases. Their GPUs are resolved when first asked for and kept.
+/// Targets of measured cases. Their GPUs are resolved on first use and kept.
 class CaseTargets {
  public:
-  /// `profile`: the one profile to use for every GPU, to which calibrations then belong; empty for that of
-  /// each GPU's name. Errors: those of `resolve_target`.
+  /// `profile` is used for every GPU, and calibrations then belong to it; empty: the profile of each GPU's
+  /// name. Errors: those of `resolve_target`.
   static Result<CaseTargets> open(std::string profile);
 
   /// The case's GPU in the case's cluster with the case's stack; valid until the next call.
   const Result<Target>& target(const MeasuredCase& measured);
 
  private:
-  /// All that the GPUs of a case depend on: name, GPUs of a node and bytes/s of its network, 0 for those of
-  /// the profile.
+  /// Values that determine the GPUs of a case: name, GPUs of a node and bytes/s of its network, 0 for those
+  /// of the profile.
   using Key = std::tuple<std::string, std::int64_t, double>;
 
   explicit CaseTargets(std::string profile) : profile_(std::move(profile)) {}
@@ -41,12 +41,12 @@ class CaseTargets {
 
 /// One case as predicted.
 struct CasePrediction {
-  MeasuredCase measured{};  ///< with the micro-batch that was used
+  MeasuredCase measured{};  ///< case with the micro-batch that was used
   std::string profile{};    ///< base name of the profile it is predicted with
-  Seconds predicted{0};     ///< without calibration
+  Seconds predicted{0};     ///< time without calibration
   MemoryEstimate memory{};
-  Bytes allocated{};  ///< of the fullest stage, what tensors take
-  Bytes reserved{};   ///< of the fullest stage, with what the allocator holds beyond
+  Bytes allocated{};  ///< memory of tensors on the fullest stage
+  Bytes reserved{};   ///< memory that the allocator holds on the fullest stage
 };
 
 /// A case that was not predicted.
@@ -59,12 +59,12 @@ struct SkippedCase {
 struct CasePredictions {
   std::vector<CasePrediction> predicted{};
   std::vector<SkippedCase> skipped{};
-  /// Keys of records that mean nothing here, with the number of their records.
+  /// Keys of records that are not used, with the number of their records.
   std::map<std::string, std::int64_t> unread{};
 };
 
-/// Predicts every case whose record suffices. Where a record does not say the micro-batch, that of the
-/// fastest plan that fits into memory is used, and `assumed` says so.
+/// Predicts every case with a sufficient record. If a record lacks the micro-batch, that of the fastest plan
+/// that fits into memory is used, and `assumed` says so.
 CasePredictions predict_cases(const MeasuredCases& cases, CaseTargets& targets);
 
 /// The outcome of a prediction without calibration.
@@ -78,10 +78,10 @@ std::vector<Outcome> calibrated_outcomes(const CasePredictions& cases, const Cal
 Calibration calibrate(const CasePredictions& cases, CaseTargets& targets,
                       const std::function<bool(const std::string& configuration)>& is_fitted);
 
-/// Outcomes whose numbers are bytes instead of seconds, of the cases where both are known: what PyTorch
-/// reports as allocated.
+/// Outcomes in bytes instead of seconds, of cases where both numbers are known: memory that PyTorch reports
+/// as allocated.
 std::vector<Outcome> allocated_outcomes(const CasePredictions& cases);
-/// The same of what it reports as reserved.
+/// Outcomes in bytes for the memory that PyTorch reports as reserved.
 std::vector<Outcome> reserved_outcomes(const CasePredictions& cases);
 
 }  // namespace vtrain

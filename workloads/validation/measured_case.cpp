@@ -137,8 +137,8 @@ std::string MeasuredCase::choice() const {
 }
 
 std::string MeasuredCase::configuration() const {
-  // Which rows a calibration is fitted on rests on this text: enumerators keep their numbers, new ones come
-  // last.
+  // This text determines the rows that a calibration is fitted on: enumerators keep their numbers, new ones
+  // come last.
   return choice() +
          fmt::format("|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", plan.tensor, plan.context, plan.data,
                      plan.pipeline, plan.virtual_stages, plan.expert, plan.micro_batch,

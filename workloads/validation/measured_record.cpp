@@ -28,7 +28,8 @@ constexpr std::int64_t kMostGpus = 10'000'000;
 constexpr std::int64_t kMostDegree = std::int64_t{1} << 20;  // three such factors fit 64 bits
 constexpr std::int64_t kMostRecordTokens = 1'000'000'000;
 
-/// What is read of a record, and what describes a run without a say in its prediction; joined by blanks.
+/// Keys that are read of a record, and keys that describe a run without an effect on its prediction; joined
+/// by blanks.
 constexpr std::string_view kRecordKeys =
     "id source how_read quality model system parallel batch precision recompute framework stack measured "
     "derived caveats model.name model.layers model.hidden model.ffn_hidden model.heads model.kv_heads "
@@ -119,7 +120,7 @@ class RecordReader {
     }
   }
 
-  /// The stack that the framework's name stands for, with what the name says otherwise.
+  /// Reads the stack from the framework's name, with the changes that the name states.
   void read_framework() {
     if (source_ == nullptr) {
       if (!top_.has("stack"))
@@ -210,7 +211,7 @@ class RecordReader {
     plan.ends_count_as_layers = case_.model.num_layers % (plan.pipeline * plan.virtual_stages) != 0;
   }
 
-  /// Of the record, or of the framework's name where the record has none.
+  /// Precision of the record, or of the framework's name if the record has none.
   Precision precision() {
     const std::string text = top_.string_or("precision", "");
     auto precision = named_precision(text);
@@ -272,8 +273,7 @@ class RecordReader {
     }
   }
 
-  /// Fewer of the replicas than there are make a set of their own. Some sources count those that split
-  /// sequences, too.
+  /// Fewer replicas than all form a set. Some sources count those that split sequences, too.
   void shard_over(std::int64_t degree) {
     ParallelPlan& plan = case_.plan;
     if (degree == plan.num_replicas()) return;
@@ -283,7 +283,7 @@ class RecordReader {
     plan.replicate = plan.data / degree;
   }
 
-  /// By the names of torch.distributed.fsdp.ShardingStrategy; hybrid sharding is within nodes.
+  /// Sharding by the names of torch.distributed.fsdp.ShardingStrategy; hybrid sharding is within nodes.
   Sharding fsdp_strategy(const std::string& name) {
     const std::string letters = plain_letters(name);
     if (letters == "fullshard" || letters == "true" || letters == "fsdp" || letters == "fsdp2")
@@ -323,7 +323,8 @@ class RecordReader {
     if (case_.has_micro_batch && accumulated > 0) read_accumulation(accumulated);
   }
 
-  /// Of global batch, micro-batch and how many of them a replica accumulates, two tell the third.
+  /// Completes the batch: of global batch, micro-batch and the number of micro-batches per replica, two give
+  /// the third.
   void complete_batch(std::int64_t accumulated) {
     ParallelPlan& plan = case_.plan;
     const auto replicas = product({plan.data, accumulated});
@@ -447,7 +448,7 @@ class RecordReader {
       case_.profile = "b200-simumax";
   }
 
-  /// Keys that mean nothing here. Those of measurements are facts beside it: a record may have any.
+  /// Lists keys that are not used. Keys of measurements are additional facts: a record may have any.
   void list_unread() {
     const std::vector<std::string_view> known = split(kRecordKeys, ' ');
     for (const char* const name : {"", "model", "system", "parallel", "batch"}) {

@@ -9,8 +9,8 @@
 
 namespace vtrain {
 
-/// Reads a record. What it lacks is listed in the case; an error is a record that is not one: not an object,
-/// or a field of a wrong type or out of range.
+/// Reads a record. The case lists the data that it lacks. An error is a record that is not an object, or has
+/// a field of a wrong type or out of range.
 Result<MeasuredCase> read_measured_record(const JsonDocument& document, const nlohmann::json& record);
 
 }  // namespace vtrain

@@ -29,7 +29,7 @@ constexpr std::array kSources = {
     MeasuredSource{"torchtitan", "torchtitan", "torchtitan", Sharding::Full},
     MeasuredSource{"PyTorch 2.1 eager (HF transformers)", "transformers", "transformers-eager",
                    Sharding::None},
-    // What profiler/validation writes.
+    // Framework that profiler/validation writes.
     MeasuredSource{"PyTorch compiled", "pytorch-compiled", "pytorch-compiled", Sharding::None},
     MeasuredSource{"PyTorch eager, unfused attention", "pytorch-unfused", "pytorch-unfused", Sharding::None},
     MeasuredSource{"PyTorch eager", "pytorch-eager", "pytorch-eager", Sharding::None},
@@ -71,7 +71,7 @@ std::optional<int> year_in(std::string_view text) {
   return std::nullopt;
 }
 
-/// Whether a text of `plain_words` has the word.
+/// True if a text of `plain_words` has the word.
 bool has_word(std::string_view text, std::string_view word) {
   const std::vector<std::string_view> words = split(text, ' ');
   return std::ranges::find(words, word) != words.end();
@@ -115,7 +115,8 @@ bool has_limited_power(std::string_view letters, const MeasuredSource* source) {
          (source != nullptr && source->family == "torchtitan" && !contains(letters, "700w"));
 }
 
-/// Of caveats, which may speak of other runs too, only what can hardly be said of these counts.
+/// True if a record says that the run was compiled. Caveats may concern other runs, so only words that can
+/// hardly do so count.
 bool says_compiled(const TorchTitanRun& run) {
   return mentions(run.name + " " + run.precision, "compile") || mentions(run.page, "compile") ||
          mentions(run.page, "async tp") || mentions(run.caveats, "torch compile") ||

@@ -15,15 +15,15 @@ namespace vtrain {
 struct MeasuredCase;
 struct Stack;
 
-/// A source of measurements: how the `framework` of its records begins, and what they take for granted.
+/// A source of measurements: the beginning of its records' `framework`, and facts that the records leave out.
 struct MeasuredSource {
   std::string_view framework{};
-  std::string_view family{};  ///< of groups of cases and of recipes
+  std::string_view family{};  ///< name in groups of cases and in recipes
   std::string_view stack{};
-  Sharding sharding = Sharding::None;  ///< where the record does not say
+  Sharding sharding = Sharding::None;  ///< sharding if the record gives none
 };
 
-/// What tells the versions of a framework apart.
+/// Facts that distinguish the versions of a framework.
 struct RunFacts {
   bool has_several_gpus = false;
   bool has_sequence_parallelism = false;
@@ -31,9 +31,9 @@ struct RunFacts {
 };
 
 /// The source of a record, by letters and digits alone; null for a framework that no stack describes.
-/// Megatron-LM is that of the year that `framework` names. Without a year it is that of today where it names
-/// Megatron-Core or Transformer Engine or the run is in 8 bits, that of 2022 if the run has sequence
-/// parallelism, and else that of 2021.
+/// `framework` names the year of Megatron-LM. Without a year it is the current version if it names
+/// Megatron-Core or Transformer Engine or the run is in 8 bits. Otherwise it is that of 2022 if the run has
+/// sequence parallelism, else that of 2021.
 const MeasuredSource* find_source(std::string_view framework, const RunFacts& run);
 
 /// The profile of a GPU as records name it (`H100-SXM5-80GB`, `NVIDIA_A100_80GB_PCIe`); empty without one.
@@ -43,18 +43,18 @@ std::string_view find_profile(std::string_view gpu, const MeasuredSource* source
 /// Statements of a record about a run of torchtitan.
 struct TorchTitanRun {
   std::string name;  ///< its id and framework
-  std::string page;  ///< title and path of its source, which may name a month
+  std::string page;  ///< title and path of its source, perhaps with a month
   std::string caveats;
-  std::string precision;                  ///< as the record has it
-  std::optional<bool> compiles{};         ///< where a key of the record says so
-  std::optional<bool> is_asynchronous{};  ///< likewise, of tensor parallelism
+  std::string precision;                  ///< precision in the record
+  std::optional<bool> compiles{};         ///< set if the record has a key for it
+  std::optional<bool> is_asynchronous{};  ///< tensor parallelism is asynchronous; likewise
 };
 
-/// The stack of a run. torchtitan compiles layers and pipelines collectives with products only where it is
-/// told to (train_configs/llama3_8b.toml: compile = false; enable_async_tensor_parallel, a pass of the
-/// compiler; its page compares it with "vanilla" runs), and its loss since April 2025; pages without a date
-/// are older. Gathers of rows that are scaled one by one are not pipelined (pytorch/pytorch, issue 149990).
-/// What nothing says is appended to `assumed`.
+/// The stack of a run. torchtitan compiles layers and pipelines collectives with products only on request
+/// (train_configs/llama3_8b.toml: compile = false; enable_async_tensor_parallel, a pass of the compiler; its
+/// page compares it with "vanilla" runs). It compiles the loss since April 2025; pages without a date are
+/// older. Gathers of rows that are scaled one by one are not pipelined (pytorch/pytorch, issue 149990).
+/// Assumptions are appended to `assumed`.
 Stack torchtitan_stack(const TorchTitanRun& run, std::vector<std::string>& assumed);
 
 // Runs of NeuSight: Lee, Phanishayee, Mahajan, "Forecasting GPU Performance for Deep Learning Training and
@@ -66,8 +66,8 @@ Stack torchtitan_stack(const TorchTitanRun& run, std::vector<std::string>& assum
 std::optional<TransformerModel> neusight_model(std::string_view name);
 
 /// Completes a case whose plan and batch have been read: the whole batch of a GPU is one micro-batch. On one
-/// GPU only the model's passes are timed, not the forward pass of the loss and no optimizer. What was taken
-/// is noted in `assumed`.
+/// GPU only the model's passes are timed, without the forward pass of the loss and without the optimizer.
+/// Values used are noted in `assumed`.
 void complete_neusight_run(MeasuredCase& measured);
 
 }  // namespace vtrain

@@ -10,12 +10,12 @@
 namespace vtrain {
 namespace {
 
-/// One line of a recipe. An empty name stands for all; of several lines that match all count, in their order:
-/// a stack replaces what earlier lines said of it.
+/// One line of a recipe. An empty name matches all. All matching lines count, in their order: a later stack
+/// replaces an earlier one.
 struct RecipeLine {
   std::string_view family{};
   std::string_view model{};    ///< the beginning of the model's name
-  std::string_view variant{};  ///< in the model's name
+  std::string_view variant{};  ///< text in the model's name
   std::string_view profile{};
   std::optional<Precision> precision{};
   bool fully_sharded = false;  ///< only with fully sharded weights
@@ -24,7 +24,7 @@ struct RecipeLine {
   double end_release = 0;  ///< the first to which it does not apply; 0 for none
   std::optional<Recompute> recompute{};
   std::int64_t expert = 0;          ///< GPUs over which experts are spread, where the record does not say
-  std::int64_t virtual_stages = 0;  ///< where the record has several stages and does not say
+  std::int64_t virtual_stages = 0;  ///< used if the record has several stages and no virtual stages
   std::int64_t offloaded_layers = 0;
   std::string_view stack{};
   std::optional<SelectiveRecompute> selective{};
@@ -35,9 +35,9 @@ struct RecipeLine {
   std::optional<WiderProducts> wider{};
   bool unfused_router = false;
   bool plain_tensor = false;        ///< collectives of tensor parallelism overlap with no product
-  std::int64_t sharded_over = 0;    ///< GPUs over which Megatron-FSDP shards, whatever the record says
+  std::int64_t sharded_over = 0;    ///< GPUs over which Megatron-FSDP shards, for any value in the record
   bool fused_experts = false;       ///< grouped MLP as one kernel, its inputs in the CPU's memory
-  double loss_bytes_per_logit = 0;  ///< of another loss than the stack's; 0: the stack's
+  double loss_bytes_per_logit = 0;  ///< traffic of a loss other than the stack's; 0: the stack's
   bool eager_loss = false;          ///< cross entropy as Megatron-Core has it by default
   bool eager_activation = false;
   bool dropout = false;
@@ -50,7 +50,7 @@ constexpr DataParallelCost kRegisteredBuffers{.contention = 0.03, .memory_traffi
 
 /// Precisions of Nemotron 3 Super and Ultra (NVIDIA, "Nemotron 3 Super", arXiv:2604.12374, section on NVFP4;
 /// num_layers_at_end_in_bf16 of Super in src/megatron/bridge/training/mixed_precision.py). Their recipes keep
-/// multi-token prediction in bf16 whatever the rest has (keep_mtp_spec_in_bf16).
+/// multi-token prediction in bf16 for any precision of the rest (keep_mtp_spec_in_bf16).
 constexpr WiderProducts kPredictionInBf16{.prediction = true};
 constexpr WiderProducts kNemotronFp4{
     .last_layers = 14, .attention = true, .latent_experts = true, .prediction = true, .space_output = true};
@@ -74,8 +74,8 @@ const std::array kLines = {
     RecipeLine{.family = "dgxc", .model = "nemotron4", .eager_activation = true},
     RecipeLine{.family = "automodel", .recompute = Recompute::Full},
     // attn: flex. FlexAttention has 0.85 to 0.9 of the rate of the second generation ("FlexAttention: The
-    // Flexibility of PyTorch with the Performance of FlashAttention", pytorch.org, 2024), which stands for
-    // it.
+    // Flexibility of PyTorch with the Performance of FlashAttention", pytorch.org, 2024), so that generation
+    // is used here.
     RecipeLine{.family = "automodel",
                .model = "gptoss",
                .recompute = Recompute::None,
@@ -148,7 +148,7 @@ const std::array kLines = {
                .precision = Precision::Bf16,
                .fully_sharded = true,
                .registered_buffers = true},
-    // mla_up_proj; with dense MLPs or activations of experts beside it in some, which are small.
+    // mla_up_proj; in some also dense MLPs or activations of experts, which are small.
     RecipeLine{.family = "mbridge", .model = "deepseekv3", .recompute = Recompute::Selective},
     RecipeLine{.family = "mbridge",
                .model = "deepseekv3",
@@ -341,10 +341,10 @@ bool matches(const RecipeLine& line, const RecipeKey& key, const MeasuredCase& m
          key.release >= line.first_release && (line.end_release == 0 || key.release < line.end_release);
 }
 
-/// What LLM Foundry's scripts say of runs on H100 beyond the records (scripts/train/benchmarking). Those in
-/// fp8 install the second generation of flash attention (submit_benchmarks.py), and those on 128 GPUs and
-/// more (sweep.py) take it but for 13B and 30B, which stay with Triton's; 1B and 3B keep their weights after
-/// the forward pass, as the published table (README.md) has it too.
+/// Completes runs on H100 by facts in LLM Foundry's scripts (scripts/train/benchmarking). Runs in fp8 install
+/// the second generation of flash attention (submit_benchmarks.py). Runs on 128 GPUs and more (sweep.py) take
+/// it except 13B and 30B, which use Triton's. 1B and 3B keep their weights after the forward pass, as in the
+/// published table (README.md).
 void complete_from_llm_foundry(MeasuredCase& measured, std::string_view model) {
   constexpr std::int64_t kLargeRun = 128;
   if (measured.profile != "h100") return;

@@ -44,13 +44,12 @@ constexpr std::array kOtherNames = {
     OtherName{"megatronturingnlg530b", "mtnlg-530b"},
 };
 
-/// What makes a run another one than the pretraining of the model that is named before it, or the model
-/// another one.
+/// Words after a model's name that mean another run than its pretraining, or another model.
 constexpr std::array<std::string_view, 19> kOtherRuns = {
     "lora",  "qlora",  "dora", "peft", "sft",  "dpo", "grpo",  "finetune", "finetuned", "finetuning",
     "tuned", "tuning", "lite", "mini", "tiny", "vl",  "proxy", "vision",   "distill"};
 
-/// `671b`, `1.3b`, `760m` or `1t`: so many parameters.
+/// Number of parameters in `671b`, `1.3b`, `760m` or `1t`.
 std::optional<double> parameters_in(std::string_view word) {
   constexpr std::array kUnits = {std::pair('m', 1e6), std::pair('b', 1e9), std::pair('t', 1e12)};
   for (const auto& [letter, unit] : kUnits) {
@@ -61,8 +60,8 @@ std::optional<double> parameters_in(std::string_view word) {
   return std::nullopt;
 }
 
-/// Whether the words after a model's name leave it that model, and the run its pretraining. A size is that of
-/// all parameters or of the active ones, unless it is so many tokens.
+/// True if the words after a model's name change neither the model nor its pretraining. A size is that of all
+/// or of the active parameters, unless it counts tokens.
 bool are_remarks(std::span<const std::string_view> words, const TransformerModel& model) {
   constexpr double kRounding = 1.1;
   const auto is_near = [](double said, std::int64_t parameters) {
@@ -79,7 +78,7 @@ bool are_remarks(std::span<const std::string_view> words, const TransformerModel
   return true;
 }
 
-/// A name that stands for a model, without blanks.
+/// A name that means a model, without blanks.
 struct ModelName {
   std::string letters;
   const ZooModel* model;
@@ -104,7 +103,7 @@ std::vector<ModelName> model_names() {
   return names;
 }
 
-/// Whether the first of the words, run together, are the name, and the others remarks.
+/// True if the first words, joined, are the name, and the others are remarks.
 bool is_named(std::span<const std::string_view> words, const ModelName& name) {
   std::string_view rest = name.letters;
   while (!rest.empty() && !words.empty() && rest.starts_with(words.front())) {
@@ -127,7 +126,7 @@ std::string_view without_owner(std::string_view name) {
   return name;
 }
 
-/// What a record of a dense model may say of it beside `layers`, `hidden` and `heads`.
+/// Keys of a dense model in a record in addition to `layers`, `hidden` and `heads`.
 constexpr std::array kArchitectureKeys = {"ffn_hidden", "kv_heads", "vocab", "activation", "pos"};
 
 class ModelReader {
@@ -158,13 +157,14 @@ class ModelReader {
     case_.model.sequence_length = sequence;
   }
 
-  /// Whether a model has the hidden size and the heads of the record, where it says them.
+  /// True if a model has the hidden size and the heads of the record, if recorded.
   bool has_width_of(const TransformerModel& model) {
     return model_.integer_or("hidden", 1, kMost, model.hidden_size) == model.hidden_size &&
            model_.integer_or("heads", 1, kMost, model.num_heads) == model.num_heads;
   }
 
-  /// What a record's sizes cannot tell: experts, latent attention, windows and state spaces.
+  /// True for models that a record's sizes cannot describe: experts, latent attention, windows and state
+  /// spaces.
   static bool is_beyond_sizes(const TransformerModel& model) {
     return model.has_experts() || model.has_latent_attention() || model.window.size > 0 || model.is_hybrid();
   }
@@ -255,7 +255,7 @@ class ModelReader {
   JsonFields& model_;
   bool is_neusight_;
   MeasuredCase& case_;
-  std::string zoo_name_;  ///< of the model that stands for the record's
+  std::string zoo_name_;  ///< name of the zoo's model for the record's
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// The model that a record of a measured run means.
+/// Models in records of measured runs.
 #pragma once
 
 #include <string>
@@ -10,16 +10,15 @@
 
 namespace vtrain {
 
-/// The model of the zoo that a record means: its name is that of the record (`LLAMA3.1_405B` for
-/// `llama3.1-405b`) or the first words of it, and what follows is a remark (`Grok-1 314B (MoE)`): no other
-/// size, and nothing that makes it another run (`LoRA`) or model (`Lite`). Null if there is none.
+/// The model of the zoo that a record names; null if there is none. Its name is the recorded one
+/// (`LLAMA3.1_405B` for `llama3.1-405b`) or its first words. A remark may follow (`Grok-1 314B (MoE)`), but
+/// no other size, and no word for another run (`LoRA`) or model (`Lite`).
 const ZooModel* find_recorded_model(std::string_view recorded);
 
-/// Reads a record's `model` into `measured.model`: its sizes, with what they leave out as the zoo has it, or
-/// the model of the zoo where there are none, or where sizes cannot tell it: experts, latent attention,
-/// windows, state spaces. `is_neusight`: NeuSight's names count. What is missing, assumed and not read is
-/// listed in `measured`; errors stay in `fields`. Returns the name that recipes know it by: the zoo's, or the
-/// record's.
+/// Reads a record's `model` into `measured.model`: its sizes, completed from the zoo. Without sizes, or if
+/// sizes cannot describe it (experts, latent attention, windows, state spaces), the zoo's model is used.
+/// `is_neusight`: NeuSight's names count. `measured` lists missing, assumed and unread values; errors stay in
+/// `fields`. Returns the model's name in recipes: the zoo's, or the record's.
 std::string read_recorded_model(JsonFields& fields, bool is_neusight, MeasuredCase& measured);
 
 }  // namespace vtrain

@@ -38,8 +38,8 @@ bool is_among(std::string_view word, std::span<const std::string_view> list) {
   return std::ranges::find(list, word) != list.end();
 }
 
-/// Lower case letters and digits, perhaps with the points between digits, and one blank for whatever else
-/// stands between them.
+/// Text as lower-case letters and digits, perhaps with the points between digits, and one blank for all other
+/// characters.
 std::string words_of(std::string_view text, bool keeps_points) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::string words;
@@ -57,7 +57,7 @@ std::string words_of(std::string_view text, bool keeps_points) {
   return words;
 }
 
-/// Whether what stands before a word denies it: `no fp8`, `without torch compile`, `w/o compile`.
+/// True if the words before a word negate it: `no fp8`, `without torch compile`, `w/o compile`.
 bool is_denied_before(Words before) {
   constexpr std::array<std::string_view, 5> kNo = {"no", "not", "non", "un", "without"};
   if (!before.empty() && before.back() == "torch") before.pop_back();
@@ -66,8 +66,8 @@ bool is_denied_before(Words before) {
          (before.size() > 1 && before.back() == "o" && before[before.size() - 2] == "w");
 }
 
-/// Whether what stands after a word does: `compile off`, `fp8 not used`, `compile: no`. A `no` that goes on
-/// belongs to what follows it.
+/// True if the words after a word negate it: `compile off`, `fp8 not used`, `compile: no`. A `no` with more
+/// words belongs to those words.
 bool is_denied_after(const Words& after) {
   constexpr std::array<std::string_view, 4> kOff = {"off", "false", "disabled", "unknown"};
   constexpr std::array<std::string_view, 6> kVerbs = {"stated",  "used",      "given",

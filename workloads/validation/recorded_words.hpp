@@ -1,4 +1,4 @@
-/// What the words in records of measured runs mean.
+/// Meanings of the words in records of measured runs.
 #pragma once
 
 #include <optional>
@@ -9,27 +9,27 @@
 
 namespace vtrain {
 
-/// The first month that a text names, `202412` or `2024-12` among other words: 100 x year + month.
+/// First month that a text names, as 100 x year + month; `202412` or `2024-12` among other words.
 std::optional<int> month_in(std::string_view text);
 
-/// Lower case letters and digits, with one blank for whatever stands between them.
+/// Text as lower-case letters and digits, with one blank for all other characters between them.
 std::string plain_words(std::string_view text);
-/// The same without blanks.
+/// Text as lower-case letters and digits, without blanks.
 std::string plain_letters(std::string_view text);
-/// Words with the points between digits, which tell a size of 1.3 from one of 13.
+/// Text of `plain_words` that keeps points between digits, so that sizes of 1.3 and 13 differ.
 std::string words_with_points(std::string_view text);
-/// Whether `part` occurs in `text`.
+/// True if `part` occurs in `text`.
 bool contains(std::string_view text, std::string_view part);
-/// Whether a text of `plain_words` has `part` somewhere, perhaps within a word, and does not deny it there:
+/// True if a text of `plain_words` contains `part`, perhaps within a word, and does not negate it. Negations:
 /// `no fp8`, `w/o compile`, `nocompile`, `compile off`, `fp8 not used`.
 bool affirms(std::string_view text, std::string_view part);
-/// The same of a text as it stands, the words of `part` apart or run together: `async tp`.
+/// True if an unchanged text affirms `part`, whose words may be separate or joined: `async tp`.
 bool mentions(std::string_view text, std::string_view part);
 
-/// The narrowest precision that a text names: mixed precision is named by what its products take.
+/// Narrowest precision that a text names; mixed precision goes under the format of its products.
 std::optional<Precision> named_precision(std::string_view text);
 
-/// The release that a text names, a year and a month: 26.06 of `..., 26.06 NeMo Container` and of
+/// Release that a text names by year and month: 26.06 in `..., 26.06 NeMo Container` and in
 /// `mbridge_26.06_...`.
 std::optional<double> named_release(std::string_view text);
 
