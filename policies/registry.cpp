@@ -29,7 +29,7 @@ const PolicyParameter kTimer{.name = "timer",
                                  "peer: as late as in the Tiresias simulator",
                              .choices = {"exact", "peer"}};
 
-/// How far decisions are apart, and what else a summary says of it.
+/// Parameter for the distance of decisions, with an addition to its summary.
 PolicyParameter slot(std::string_view summary = "decisions are at least this far apart") {
   return {.name = "slot", .default_value = "60s", .summary = summary};
 }
@@ -40,7 +40,7 @@ PolicyParameter only_with(std::string_view condition, PolicyParameter parameter)
   return parameter;
 }
 
-/// What a backfilling policy plans with.
+/// Parameter for the GPUs that a backfilling policy plans with.
 PolicyParameter planning(bool hosts_ignore_types) {
   return {
       .name = "planning",
@@ -235,10 +235,10 @@ std::deque<PolicyInfo> built_in_policies() {
   };
 }
 
-/// A name under which other tools and papers know a policy or a kind of policy.
+/// A name that other tools and papers use for a policy or a kind of policy.
 struct ForeignName {
   std::string_view name;
-  std::string_view hint;  ///< the policy here, or the nearest to it
+  std::string_view hint;  ///< the policy here, or the nearest one
 };
 constexpr std::string_view kBackfillHint = "backfilling is 'easy' or 'conservative'";
 constexpr std::string_view kSlurmHint =
@@ -286,7 +286,7 @@ Error unknown_policy(const std::deque<PolicyInfo>& policies, std::string_view na
                                  guess_or_stop(name, known), known.size())};
 }
 
-/// A policy that version 0.1 wrote as a preset of another, and that has a name of its own now.
+/// A policy that version 0.1 wrote as a preset of another, and that now has a name of its own.
 struct FormerPreset {
   std::string_view policy;
   std::string_view name;

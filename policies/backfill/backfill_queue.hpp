@@ -1,5 +1,4 @@
-/// Waiting jobs in the orders that the backfilling policies use, searchable by gang size and time limit
-/// together.
+/// Waiting jobs in the orders of the backfilling policies, searchable by gang size and time limit together.
 #pragma once
 
 #include <algorithm>
@@ -19,46 +18,45 @@
 
 namespace vtrain {
 
-/// What a job may need at most to be backfilled.
+/// Largest needs of a job that may be backfilled.
 struct BackfillLimits {
   GpuCount num_gpus{0};
   SimDuration time_limit = SimDuration::max();
 };
 
-/// A waiting job as the queues know it.
+/// A waiting job in the queues.
 struct QueuedJob {
   JobId id;
   GpuCount num_gpus{0};
-  SimDuration time_limit{0};  ///< the longest that it runs; must not change while it waits
-  GpuTypeId gpu_type{};       ///< that it asks for, see `Job`
+  SimDuration time_limit{0};  ///< longest run time; must not change while it waits
+  GpuTypeId gpu_type{};       ///< type that it requests, see `Job`
   std::int16_t gpu_share = kWholeGpu;
 
-  /// The time for which it books GPUs; above 0, so that every booking takes something.
+  /// Time for which the job books GPUs; above 0, so that every booking has an effect.
   SimDuration booked_time() const { return std::max(time_limit, SimDuration(1)); }
 };
 
-/// A job of a pass as the queues know it, if it waits or ends now.
+/// The queues' entry of a job of a pass that waits or ends now.
 inline QueuedJob queued_job(const SchedulingPass& pass, JobId id) {
   const Job& job = pass.job(id);
   return {id, job.num_gpus, pass.planned_time(id), job.gpu_type, job.gpu_share};
 }
 
-/// Waiting jobs in the order of their ids, which is that of their arrival. Jobs are queued in that order, but
-/// for those that had started and wait again.
+/// Waiting jobs in the order of their ids, which is that of their arrival. Jobs are queued in that order,
+/// except those that had started and wait again.
 ///
-/// There is one `WaitingQueue` for each power of two of the gang size: were all sizes in one, the jobs that
-/// overload leaves behind (small long ones and large short ones) would look like a fit in every stretch and
-/// fit nowhere.
+/// There is one `WaitingQueue` for each power of two of the gang size. Overload leaves small long jobs and
+/// large short ones; in a single queue they would seem to fit in every stretch and fit nowhere.
 class ArrivalOrderQueue {
  public:
   void push(const QueuedJob& job);
-  /// Takes a waiting job out. O(log n).
+  /// Removes a waiting job. O(log n).
   void remove(const QueuedJob& job);
   /// The first job of the queue, if any.
   std::optional<QueuedJob> front() const { return first_fitting({GpuCount(INT32_MAX)}); }
   /// The first job within the limits, if any. O(log n) when gang sizes are powers of two.
   std::optional<QueuedJob> first_fitting(const BackfillLimits& limits) const;
-  /// Whether `a` comes before `b`.
+  /// True if `a` comes before `b`.
   static bool before(const QueuedJob& a, const QueuedJob& b) { return a.id < b.id; }
 
  private:
@@ -68,17 +66,17 @@ class ArrivalOrderQueue {
   std::array<WaitingQueue, kSizeClasses> classes_;  ///< [floor(log2(num_gpus))]
 };
 
-/// Waiting jobs in the order of their time limits, those of equal ones in the order of their ids.
+/// Waiting jobs in the order of their time limits; equal ones in the order of their ids.
 class TimeLimitOrderQueue {
  public:
   void push(const QueuedJob& job) { jobs_.insert(listed(job)); }
-  /// Takes a waiting job out. O(sqrt n) in practice.
+  /// Removes a waiting job. O(sqrt n) in practice.
   void remove(const QueuedJob& job) { jobs_.erase(listed(job)); }
   /// The first job of the queue, if any.
   std::optional<QueuedJob> front() const { return first_fitting({GpuCount(INT32_MAX)}); }
   /// The first job within the limits, if any. O(sqrt n) in practice.
   std::optional<QueuedJob> first_fitting(const BackfillLimits& limits) const;
-  /// Whether `a` comes before `b`.
+  /// True if `a` comes before `b`.
   static bool before(const QueuedJob& a, const QueuedJob& b) { return listed(a) < listed(b); }
 
  private:
@@ -92,20 +90,20 @@ class TimeLimitOrderQueue {
   OrderedJobs jobs_;
 };
 
-/// One queue for each kind of GPUs that jobs ask for, a type and a share of each GPU. Of one kind no larger
-/// gang fits where placement refuses one; of others a gang of any size may fit.
+/// One queue for each kind of request: a type and a share of each GPU. If placement refuses a gang, no larger
+/// one of that kind fits; gangs of other kinds may fit.
 template <class Queue>
 class QueuesByKind {
  public:
   void push(const QueuedJob& job) { of(job).queue.push(job); }
-  /// Takes a waiting job out.
+  /// Removes a waiting job.
   void remove(const QueuedJob& job) { of(job).queue.remove(job); }
   /// The first job of all queues, if any.
   std::optional<QueuedJob> front() const {
     return first([](const Entry& entry, GpuTypeId) { return entry.queue.front(); });
   }
-  /// The first job, if any, within `limits_of(type asked for)`, which are `BackfillLimits`, and smaller than
-  /// those of its kind that have been refused.
+  /// The first job, if any, within the `BackfillLimits` that `limits_of(requested type)` returns, and smaller
+  /// than the refused ones of its kind.
   template <class LimitsOf>
   std::optional<QueuedJob> first_fitting(LimitsOf limits_of) const {
     return first([&](const Entry& entry, GpuTypeId type) {
@@ -114,21 +112,21 @@ class QueuesByKind {
       return entry.queue.first_fitting(limits);
     });
   }
-  /// The first job, if any, of those that ask for a type that is wanted, and smaller than those of its kind
-  /// that have been refused.
+  /// The first job, if any, of those that request a wanted type, and smaller than the refused ones of its
+  /// kind.
   template <class IsWanted>
   std::optional<QueuedJob> first_of(IsWanted is_wanted) const {
     return first_fitting(
         [&](GpuTypeId type) { return BackfillLimits{is_wanted(type) ? kAnyNumber : GpuCount(0)}; });
   }
-  /// Placement has no room for a job.
+  /// Records that placement has no room for a job.
   void refuse(const QueuedJob& job) { of(job).smaller_than = job.num_gpus; }
-  /// GPUs have come free since.
+  /// Records that GPUs have become free.
   void forget_refusals() {
     for (auto& [kind, entry] : entries_)
       entry.smaller_than = kAnyNumber;
   }
-  /// Whether `a` comes before `b`.
+  /// True if `a` comes before `b`.
   static bool before(const QueuedJob& a, const QueuedJob& b) { return Queue::before(a, b); }
 
  private:
@@ -153,7 +151,7 @@ class QueuesByKind {
     return first;
   }
 
-  std::map<std::pair<GpuTypeId, std::int16_t>, Entry> entries_;  ///< by type and share
+  std::map<std::pair<GpuTypeId, std::int16_t>, Entry> entries_;  ///< entry by type and share
 };
 
 }  // namespace vtrain

@@ -1,4 +1,4 @@
-/// Backfilling that plans with sets of virtual hosts, one a GPU, as batsched 1.4 does.
+/// Backfilling that plans with sets of virtual hosts, one per GPU, as batsched 1.4 does.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
-// `conservative`: conservative backfilling. Every job gets on arrival the earliest reservation that running
-// jobs, by their time limits, and all other reservations leave. When a job ends before its limit each waiting
-// job, in order of arrival, takes the earliest slot while all others keep theirs. A job starts at its
+// `conservative`: conservative backfilling. On arrival every job gets the earliest reservation that running
+// jobs, by their time limits, and all other reservations leave. When a job ends before its limit, each
+// waiting job, in order of arrival, takes the earliest slot while all others keep theirs. A job starts at its
 // reservation, so under `count` placement none starts later than first promised. `planning=counts` plans with
-// numbers of GPUs, of each type where jobs ask for types; `planning=hosts` is in conservative_hosts.cpp.
+// numbers of GPUs, of each type if jobs request types; `planning=hosts` is in conservative_hosts.cpp.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -20,8 +20,8 @@ namespace vtrain {
 namespace {
 
 /// Conservative backfilling by counts. A job whose reservation is due may find no room under a placement that
-/// refuses gangs although the count suffices. It is *overdue* then: its GPUs stay booked, and it is tried
-/// again, in order of arrival, whenever GPUs come free. Reservations of other jobs may slip for that.
+/// refuses gangs although the count suffices. It is *overdue* then. Its GPUs stay booked, and it is tried
+/// again, in order of arrival, whenever GPUs become free. Reservations of other jobs may be delayed by that.
 class Conservative final : public Policy {
  public:
   void begin(const SchedulingPass& view) override {
@@ -59,26 +59,26 @@ class Conservative final : public Policy {
     for (const JobId id : pass.arrived())
       book(pass, waiting_.try_emplace(id).first);
     start_due(pass);
-    // Bookings of overdue jobs that run out need no pass of their own: the next one renews them.
+    // Expired bookings of overdue jobs need no pass of their own: the next one renews them.
     if (!due_.empty()) pass.wake_at(due_.begin()->first);
   }
 
  private:
   struct Waiting {
-    std::optional<Booking> booking{};  ///< none if too many GPUs are out of service for the job
+    std::optional<Booking> booking{};  ///< absent if too many GPUs are out of service for the job
     bool is_overdue = false;
   };
-  /// In order of arrival, which is that of the ids.
+  /// Waiting jobs in order of arrival, which is that of the ids.
   using WaitingJobs = std::map<JobId, Waiting>;
 
-  /// Makes the ends of free time by type as late as that of a booking.
+  /// Extends the ends of free time by type to that of a booking.
   static void extend(std::vector<SimTime>& until, const Booking& booking) {
     for (const TypeCount& gpus : booking.gpus)
       until[gpus.type] = std::max(until[gpus.type], booking.end);
   }
   static SimTime latest(const std::vector<SimTime>& until) { return *std::ranges::max_element(until); }
 
-  /// Books the earliest slot for a job that has none.
+  /// Books the earliest slot for a job without one.
   void book(const SchedulingPass& pass, WaitingJobs::iterator waiting) {
     const QueuedJob job = queued_job(pass, waiting->first);
     const SimTime from = std::max(
@@ -91,7 +91,7 @@ class Conservative final : public Policy {
     due_.insert({booking->begin, waiting->first});
   }
 
-  /// Cancels all bookings but those of overdue jobs, and makes new ones in order of arrival.
+  /// Cancels all bookings except those of overdue jobs, and makes new ones in order of arrival.
   void plan_anew(const SchedulingPass& pass) {
     for (const auto& [begin, id] : due_)
       free_->cancel(*waiting_.at(id).booking);
@@ -104,10 +104,10 @@ class Conservative final : public Policy {
   }
 
   /// Lets each waiting job, in order of arrival, take the earliest slot while all others keep theirs. A
-  /// better slot includes GPUs that came free, so that it begins before the end of those, `freed_until_`.
+  /// better slot includes GPUs that became free, so it begins before their end, `freed_until_`.
   void renew(const SchedulingPass& pass) {
     bounds_.reset();
-    // What a job leaves, the jobs before it have not seen: they look there the next time.
+    // Earlier jobs have not seen the GPUs that a job leaves: they look there the next time.
     for (std::size_t type = 0; type < freed_until_.size(); ++type) {
       if (freed_until_[type] > pass.now())
         freed_until_[type] = std::max(freed_until_[type], std::exchange(left_until_[type], pass.now()));
@@ -121,7 +121,7 @@ class Conservative final : public Policy {
       for (const std::uint32_t type : free_->allowed(job.gpu_type))
         freed_until = std::max(freed_until, freed_until_[type]);
       if (freed_until == pass.now()) continue;
-      // From the booked begin on its own GPUs count: a stretch that reaches it is long enough.
+      // From the booked begin on, its own GPUs count: a stretch that reaches it is long enough.
       auto earlier =
           free_->earliest(job.gpu_type, job.num_gpus, job.booked_time(),
                           {.from = pass.now(), .before = std::min(booked, freed_until), .enough = booked});
@@ -145,7 +145,7 @@ class Conservative final : public Policy {
     free_->cancel(*waiting->second.booking);
     free_->start(pass, id);
     if (free_->may_choose(pass.job(id).gpu_type)) {
-      // Placement may have chosen another type than was booked.
+      // Placement may have chosen a type other than the booked one.
       bounds_.reset();
       extend(left_until_, *waiting->second.booking);
     }
@@ -166,7 +166,7 @@ class Conservative final : public Policy {
     }
   }
 
-  /// Books the GPUs of overdue jobs for longer whose bookings have run out.
+  /// Extends the expired bookings of overdue jobs.
   void hold_overdue(const SchedulingPass& pass) {
     while (!held_.empty() && held_.begin()->first <= pass.now()) {
       const JobId id = held_.begin()->second;
@@ -179,8 +179,8 @@ class Conservative final : public Policy {
     }
   }
 
-  /// Starts the overdue jobs that find room, in order of arrival. Of one kind no larger gang fits where one
-  /// was refused.
+  /// Starts the overdue jobs that find room, in order of arrival. After a refusal no larger gang of that kind
+  /// fits.
   void start_overdue(SchedulingPass& pass) {
     const BackfillLimits any{pass.free_gpus()};
     while (const auto job = overdue_.first_fitting([&](GpuTypeId) { return any; })) {
@@ -200,9 +200,9 @@ class Conservative final : public Policy {
   std::set<std::pair<SimTime, JobId>> due_;  ///< begins of the bookings of jobs that are not overdue
   QueuesByKind<ArrivalOrderQueue> overdue_;
   std::set<std::pair<SimTime, JobId>> held_;  ///< ends of the bookings of overdue jobs
-  SlotBounds bounds_;                         ///< since GPUs last came free early
-  std::vector<SimTime> freed_until_;          ///< [types]: end of what came free early in this pass
-  std::vector<SimTime> left_until_;  ///< [types]: end of the slots that jobs left since all last looked
+  SlotBounds bounds_;                         ///< bounds since GPUs last became free early
+  std::vector<SimTime> freed_until_;  ///< [types], end of the time that became free early in this pass
+  std::vector<SimTime> left_until_;   ///< [types], end of the slots that jobs left since all last looked
 };
 
 }  // namespace

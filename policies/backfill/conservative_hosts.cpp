@@ -1,12 +1,12 @@
 // `conservative:planning=hosts`: conservative backfilling with sets of GPUs, the behaviour of
 // `conservative_bf` of batsched 1.4. Every waiting job holds a reservation of particular GPUs, the earliest
-// that the reservations before it leave. When a job ends, every waiting job in order of arrival gives its
-// reservation up and takes the earliest there is now, all others staying where they are. A job starts at its
-// reservation, so under `count` placement none starts later than first promised.
+// that the reservations before it leave. When a job ends, every waiting job, in order of arrival, exchanges
+// its reservation for the earliest one now, while all others keep theirs. A job starts at its reservation, so
+// under `count` placement none starts later than first promised.
 //
-// GPUs are virtual: 0 .. GPUs - 1, whatever the placement in force. Where gangs may not fit although enough
-// GPUs are free (`yarn` placement), a job whose start found no room waits on, keeps the rest of its slot, and
-// takes a new reservation when the next job ends.
+// GPUs are virtual: 0 .. GPUs - 1 under every placement. Gangs may not fit although enough GPUs are free
+// (`yarn` placement). A job whose start found no room waits on and keeps the rest of its slot. It takes a new
+// reservation when the next job ends.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -50,7 +50,7 @@ class ConservativeByHosts final : public Policy {
   }
 
  private:
-  /// Waiting jobs in order of arrival, which is that of their ids. Between passes one lacks a slot only if
+  /// Waiting jobs in order of arrival, which is that of their ids. Between passes a job lacks a slot only if
   /// none was left before the end of time.
   using Waiting = std::map<JobId, std::optional<Slot>>;
 
@@ -74,8 +74,8 @@ class ConservativeByHosts final : public Policy {
     place(pass, waiting_.emplace(id, std::nullopt).first);
   }
 
-  /// Starts a job that arrives while no job waits. It equals reserving a slot that begins now: nothing is
-  /// promised, so GPUs that are free now stay free.
+  /// Starts a job that arrives while no job waits. The result equals a reservation of a slot that begins now:
+  /// without other reservations, GPUs that are free now stay free.
   bool start_on_free(SchedulingPass& pass, JobId id) {
     const GpuCount num_gpus = pass.job(id).num_gpus;
     if (num_gpus > free_->size()) return false;
@@ -86,7 +86,7 @@ class ConservativeByHosts final : public Policy {
     return true;
   }
 
-  /// Writes down what is free when, as running jobs and what is out of service leave it.
+  /// Builds the timeline of free GPUs, after running jobs and GPUs out of service.
   void look_ahead(const SchedulingPass& pass) {
     std::vector<const Slot*> taken;
     for (const auto& [id, slot] : running_)
@@ -96,8 +96,8 @@ class ConservativeByHosts final : public Policy {
     grown_until_ = pass.now();
   }
 
-  /// Remakes all reservations, in order of arrival, without the GPUs that are out of service. Those are
-  /// out for good as far as anyone knows.
+  /// Makes all reservations again, in order of arrival, without the GPUs that are out of service. Their
+  /// return is not known.
   void remake_reservations(SchedulingPass& pass) {
     out_ = pass.total_gpus() - pass.usable_gpus();
     withheld_.reset();
@@ -111,11 +111,11 @@ class ConservativeByHosts final : public Policy {
       place(pass, job++);
   }
 
-  /// Moves each reservation to the earliest slot there is and starts the jobs whose slots begin now.
+  /// Moves each reservation to the earliest slot and starts the jobs whose slots begin now.
   void renew_reservations(SchedulingPass& pass) {
     const SimTime grown_before = std::exchange(grown_until_, pass.now());
-    // A slot that has begun without its job is no place to move back to, so it must not stand in the way of
-    // others: were they to queue behind it and its job behind them, nothing might start on an empty cluster.
+    // A job cannot move back to a slot that has begun without it, so that slot must not block others. If they
+    // queued after it and its job after them, nothing might start on an empty cluster.
     while (!by_begin_.empty() && by_begin_.begin()->first < pass.now()) {
       std::optional<Slot>& slot = waiting_.at(by_begin_.begin()->second);
       timeline_->release(*slot);
@@ -126,7 +126,7 @@ class ConservativeByHosts final : public Policy {
       const auto here = job++;
       const std::optional<Slot> old = here->second;
       if (old) {
-        // A better slot includes some of what has been given back, so it begins before the end of that.
+        // A better slot includes some returned GPUs, so it begins before their end.
         const SimTime bound = std::max(grown_before, grown_until_);
         if (old->begin >= bound) {
           if (!timeline_->may_begin_before(bound, old->begin, pass.job(here->first).num_gpus,
@@ -136,12 +136,12 @@ class ConservativeByHosts final : public Policy {
         timeline_->release(*old);
         by_begin_.erase({old->begin, here->first});
       }
-      // What a job leaves, the jobs before it have not seen.
+      // Earlier jobs have not seen the GPUs that a job leaves.
       if (place(pass, here) != old && old) grown_until_ = std::max(grown_until_, old->end);
     }
   }
 
-  /// Starts the jobs whose reservations begin now, as renewing would, which could move none of them.
+  /// Starts the jobs whose reservations begin now. Renewing would do that, but could move none of them.
   void start_due(SchedulingPass& pass) {
     for (auto due = by_begin_.begin(); due != by_begin_.end() && due->first == pass.now();) {
       const auto job = waiting_.find(due->second);
@@ -150,8 +150,8 @@ class ConservativeByHosts final : public Policy {
     }
   }
 
-  /// Reserves the earliest slot for a job that has none, and starts the job if the slot begins now. Returns
-  /// the slot.
+  /// Reserves the earliest slot for a job without one, and starts the job if the slot begins now. Returns the
+  /// slot.
   std::optional<Slot> place(SchedulingPass& pass, Waiting::iterator waiting) {
     const std::optional<Slot> slot =
         timeline_->earliest_slot(pass.job(waiting->first).num_gpus, pass.planned_time(waiting->first));
@@ -166,8 +166,8 @@ class ConservativeByHosts final : public Policy {
     return slot;
   }
 
-  /// Starts a job in its slot, which begins now. If placement has no room it waits on, its GPUs held for it
-  /// until a job ends.
+  /// Starts a job in its slot, which begins now. If placement has no room it waits on, and its GPUs stay
+  /// reserved until a job ends.
   void start(SchedulingPass& pass, Waiting::iterator job) {
     if (!pass.try_start(job->first)) {
       grown_until_ = SimTime::max();
@@ -178,16 +178,16 @@ class ConservativeByHosts final : public Policy {
     waiting_.erase(job);
   }
 
-  /// Less the slots of running and waiting jobs; none while nobody waits and what is free now says it all.
+  /// Free GPUs minus the slots of running and waiting jobs; absent while no job waits and `free_` suffices.
   std::optional<GpuSetTimeline> timeline_;
-  std::optional<GpuSet> free_;  ///< now, while there is no timeline
+  std::optional<GpuSet> free_;  ///< free GPUs now, while there is no timeline
   Waiting waiting_;
-  std::set<std::pair<SimTime, JobId>> by_begin_;  ///< the reservations of waiting jobs
+  std::set<std::pair<SimTime, JobId>> by_begin_;  ///< reservations of waiting jobs
   std::map<JobId, Slot> running_;
-  GpuCount out_{0};               ///< GPUs that are out of service and that no job holds
-  std::optional<Slot> withheld_;  ///< virtual GPUs that stand for `out_`
-  /// No GPU has become free after this instant since some waiting job last looked for a slot. If it is past,
-  /// renewing changes nothing.
+  GpuCount out_{0};               ///< GPUs out of service that no job holds
+  std::optional<Slot> withheld_;  ///< virtual GPUs in place of `out_`
+  /// Last instant after which no GPU has become free since some waiting job last looked for a slot. If it is
+  /// past, renewing changes nothing.
   SimTime grown_until_{};
 };
 

@@ -150,7 +150,7 @@ bool CountTimeline::move_to(Cursor& cursor, std::int64_t count) const {
       cursor = {block, static_cast<std::ptrdiff_t>(next), changes[next].time, here};
       return true;
     }
-    // The next block in which such a count is reached.
+    // Next block in which such a count is reached.
     if (block + 1 >= blocks_.size()) return false;
     const auto reached = [&](std::size_t node) {
       return found(here + (kBelow ? tree_[node].least : tree_[node].most));

@@ -12,17 +12,17 @@
 
 namespace vtrain {
 
-/// Counts from now on without an end. Changes of the count are kept in time order in blocks, under a tree of
-/// their sums and of their least and largest partial sums. An operation on n changes is O(log n) but for the
-/// block that it touches. Counts may be negative where more is taken than there is.
+/// Counts from now on without an end. Changes of the count are kept in time order in blocks. A tree over the
+/// blocks has their sums and their least and largest partial sums. An operation on n changes is O(log n),
+/// plus the work on one block. Counts are negative if more is taken than exists.
 class CountTimeline {
  public:
-  /// The same count from `now` on.
+  /// Begins with a constant count from `now` on.
   CountTimeline(SimTime now, std::int64_t count);
 
-  /// Forgets what lies before `now`, which never goes back.
+  /// Forgets the time before `now`, which never goes back.
   void advance(SimTime now);
-  /// Adds `count`, which may be negative, in `[begin, end)`; `SimTime::max()` is no end. A time before now
+  /// Adds `count`, which may be negative, in `[begin, end)`; `SimTime::max()` means no end. An earlier time
   /// counts as now.
   void add(SimTime begin, SimTime end, std::int64_t count);
 
@@ -39,7 +39,7 @@ class CountTimeline {
   struct Window {
     SimTime from{};                   ///< earliest begin, not before now
     SimTime before = SimTime::max();  ///< the begin must lie before this time
-    /// A stretch that reaches this time is long enough, however short it is.
+    /// A stretch that reaches this time is long enough at any length.
     SimTime enough = SimTime::max();
   };
   /// The first time in the window from which the count is at least `count` for `length`.
@@ -50,7 +50,7 @@ class CountTimeline {
     SimTime time{};
     std::int64_t by = 0;
   };
-  /// A block's or subtree's changes in sum, and the extremes of its partial sums.
+  /// The sum of a block's or subtree's changes, and the extremes of its partial sums.
   struct Sums {
     std::int64_t all = 0;
     std::int64_t least = kNone;
@@ -63,7 +63,7 @@ class CountTimeline {
       all += later.all;
     }
   };
-  /// A change and the count from it on. The index -1 is before the first change of the block.
+  /// A change and the count after it. The index -1 is before the first change of the block.
   struct Cursor {
     std::size_t block = 0;
     std::ptrdiff_t index = -1;
@@ -74,7 +74,7 @@ class CountTimeline {
 
   std::size_t block_of(SimTime time) const;
   void change(SimTime time, std::int64_t by);
-  /// Splits a block that is full.
+  /// Splits a full block.
   void split(std::size_t block);
   void update(std::size_t block);
   void drop_past_blocks();
@@ -89,12 +89,12 @@ class CountTimeline {
   bool move_to(Cursor& cursor, std::int64_t count) const;
 
   SimTime now_;
-  std::int64_t count_;                       ///< now
+  std::int64_t count_;                       ///< count now
   std::vector<std::vector<Change>> blocks_;  ///< [blocks], by time; those at the front may be empty
-  std::vector<SimTime> begins_;              ///< [blocks]: no change of a block is earlier
+  std::vector<SimTime> begins_;              ///< [blocks], lower bound of the times of its changes
   std::vector<Sums> sums_;                   ///< [blocks]
-  std::size_t passed_ = 0;                   ///< changes of the first block that lie in the past
-  std::size_t first_ = 0;                    ///< the first block that counts
+  std::size_t passed_ = 0;                   ///< changes of the first block in the past
+  std::size_t first_ = 0;                    ///< first block in use
   std::size_t num_leaves_ = 1;               ///< a power of two, at least the number of blocks
   std::vector<Sums> tree_;                   ///< [2 * leaves]: node i has children 2i and 2i + 1
 };

@@ -1,7 +1,7 @@
-// `easy`: EASY backfilling (Lifka 1995). The first waiting job holds a reservation at the earliest time at
-// which, by the time limits of running jobs, enough GPUs stay free. Later jobs start now if they end by then
-// or use GPUs that the reservation leaves over. The first is by arrival (`order=fcfs`) or by time limit
-// (`order=asc-walltime`). Where jobs ask for types of GPUs, each type has a first job of its own.
+// `easy`: EASY backfilling (Lifka 1995). The first waiting job holds a reservation. It begins at the earliest
+// time at which, by the time limits of running jobs, enough GPUs stay free. Later jobs start now if they end
+// by then or use GPUs that the reservation leaves. The first job is by arrival (`order=fcfs`) or by time
+// limit (`order=asc-walltime`). If jobs request types of GPUs, each type has a first job of its own.
 // `planning=counts` plans with numbers of GPUs, `planning=hosts` is in easy_hosts.cpp.
 #include <algorithm>
 #include <optional>
@@ -16,10 +16,10 @@
 namespace vtrain {
 namespace {
 
-/// EASY by counts. A *head* is the first waiting job of those that ask for one type of GPUs, or of all where
+/// EASY by counts. A *head* is the first waiting job of those that request one type of GPUs, or of all if
 /// types do not matter. It holds a reservation: the earliest time at which, by the time limits of running
-/// jobs, enough GPUs stay free beside the reservations of heads before it. Any other job starts, in order, if
-/// it fits now beside all reservations.
+/// jobs, enough GPUs stay free in addition to the reservations of heads before it. Any other job starts, in
+/// order, if it fits now without moving a reservation.
 template <class Queue>
 class Easy final : public Policy {
  public:
@@ -59,10 +59,10 @@ class Easy final : public Policy {
  private:
   struct Head {
     QueuedJob job;
-    std::optional<Booking> booking;  ///< none if too many GPUs are out of service for it
+    std::optional<Booking> booking;  ///< absent if too many GPUs are out of service for it
   };
 
-  /// The head of the jobs that ask for a type; null if they have none.
+  /// Head of the jobs that request a type; null if there is none.
   const Head* head_of(GpuTypeId asked) const {
     const auto head = std::ranges::find_if(
         heads_, [&](const Head& each) { return free_->kind_of(each.job.gpu_type) == free_->kind_of(asked); });
@@ -91,7 +91,7 @@ class Easy final : public Policy {
            free_->most_until(job.gpu_type, saturating_sum(pass.now(), job.booked_time()));
   }
 
-  /// Starts jobs from the front of the queue; the first of each kind that cannot start becomes a head.
+  /// Starts jobs from the front of the queue; the first job of each kind that cannot start becomes a head.
   void start_heads(SchedulingPass& pass) {
     for (const Head& head : heads_) {
       if (head.booking) free_->cancel(*head.booking);
@@ -115,8 +115,8 @@ class Easy final : public Policy {
     }
   }
 
-  /// The first waiting job that could start now beside all reservations. Counts only grow as running jobs
-  /// end, so that they bind before a reservation begins, at its begin, or for ever.
+  /// The first waiting job that could start now and moves no reservation. Counts only grow as running jobs
+  /// end. So they bind before a reservation begins, at its begin, or without end.
   std::optional<QueuedJob> first_harmless(const SchedulingPass& pass) const {
     if (heads_.empty()) return std::nullopt;
     std::optional<QueuedJob> first;
@@ -134,7 +134,7 @@ class Easy final : public Policy {
     return first;
   }
 
-  /// Starts, in the order of the queue, those of the jobs that arrived now that move no reservation.
+  /// Starts, in the order of the queue, the new jobs that move no reservation.
   void backfill_arrivals(SchedulingPass& pass) {
     arrived_.clear();
     for (const JobId id : pass.arrived())
@@ -146,10 +146,10 @@ class Easy final : public Policy {
   }
 
   std::optional<GpuForecast> free_;  ///< GPUs left by running jobs and the reservations of heads
-  QueuesByKind<Queue> waiting_;      ///< with the heads
+  QueuesByKind<Queue> waiting_;      ///< waiting jobs, including the heads
   std::vector<Head> heads_;
-  bool has_begun_ = false;          ///< with jobs that wait, for which nothing has been planned yet
-  std::vector<QueuedJob> arrived_;  ///< in this pass
+  bool has_begun_ = false;  ///< true if it began with waiting jobs, for which nothing has been planned yet
+  std::vector<QueuedJob> arrived_;  ///< jobs that arrived in this pass
 };
 
 }  // namespace

@@ -1,13 +1,13 @@
 // `easy-fast`: EASY backfilling by counts, with a reservation that is made once: the behaviour of
-// `easy_bf_fast` of batsched 1.4. Jobs wait in order of arrival behind one priority job; where jobs ask for
-// types of GPUs, behind one for each type. Its shadow, the instant at which it fits if every running job
-// takes its time limit, is computed when it becomes the priority job and kept even if jobs end early. A later
-// job overtakes it if it fits now and ends by the shadow, or can't use the same GPUs. Priority jobs and the
+// `easy_bf_fast` of batsched 1.4. Jobs wait in order of arrival after one priority job, or one for each type
+// if jobs request types of GPUs. Its shadow is the instant at which it fits if every running job takes its
+// time limit. The shadow is computed when it becomes the priority job and kept even if jobs end early. A
+// later job overtakes it if it fits now and ends by the shadow, or cannot use its GPUs. Priority jobs and the
 // queue start at ends; arrivals are tried once.
 //
-// Where gangs may not fit although enough GPUs are free (`yarn` placement), a priority job that found no room
-// keeps its place and is tried again whenever a job ends; jobs overtake it until its shadow at most. The
-// cluster then drains until it fits.
+// Gangs may not fit although enough GPUs are free (`yarn` placement). A priority job that found no room keeps
+// its place and is tried again whenever a job ends; jobs overtake it until its shadow at most. The cluster
+// then drains until it fits.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -44,7 +44,7 @@ class EasyFast final : public Policy {
   /// A priority job.
   struct Head {
     JobId job;
-    GpuTypeId gpu_type;  ///< that it asks for
+    GpuTypeId gpu_type;  ///< type that it requests
     SimTime shadow{};
   };
 
@@ -55,8 +55,8 @@ class EasyFast final : public Policy {
     return true;
   }
 
-  /// Starts the priority jobs that fit and delay none before them; foresees the others anew where nodes have
-  /// gone or come back.
+  /// Starts the priority jobs that fit and delay none before them. Computes the shadows of the others again
+  /// if nodes have gone or come back.
   void start_heads(SchedulingPass& pass, bool foresee_anew) {
     std::vector<Head> before = std::exchange(heads_, {});
     for (Head& head : before) {
@@ -66,7 +66,7 @@ class EasyFast final : public Policy {
     }
   }
 
-  /// Starts waiting jobs in order; the first of each kind that can't start becomes its priority job.
+  /// Starts waiting jobs in order; the first of each kind that cannot start becomes its priority job.
   void start_queue(SchedulingPass& pass) {
     while (const auto first = waiting_.first_of([&](GpuTypeId asked) { return !has_head(pass, asked); })) {
       waiting_.remove(*first);
@@ -74,7 +74,7 @@ class EasyFast final : public Policy {
     }
   }
 
-  /// Counts what is free now.
+  /// Counts the GPUs that are free now.
   void count_free(const SchedulingPass& pass) {
     free_.begin(pass);
     if (free_.has_types()) {
@@ -84,14 +84,14 @@ class EasyFast final : public Policy {
     free_.limit_to_free(pass);
   }
 
-  /// Whether jobs that ask for a type have a priority job.
+  /// True if jobs that request a type have a priority job.
   bool has_head(const SchedulingPass& pass, GpuTypeId asked) const {
     return std::ranges::any_of(heads_, [&](const Head& head) {
       return GpuPool::kind_of(pass, head.gpu_type) == GpuPool::kind_of(pass, asked);
     });
   }
 
-  /// How long jobs that ask for a type may run without delaying a priority job.
+  /// Longest run time of jobs that request a type without a delay of a priority job.
   SimDuration longest(const SchedulingPass& pass, GpuTypeId asked) const {
     const GpusByType* const by_type = pass.gpus_by_type();
     SimDuration longest = SimDuration::max();
@@ -136,7 +136,7 @@ class EasyFast final : public Policy {
     heads_.push_back({id, pass.job(id).gpu_type, shadow_of(pass, id)});
   }
 
-  /// The instant at which a job fits if every running job takes its time limit; `SimTime::max()` if never.
+  /// Instant at which a job fits if every running job takes its time limit; `SimTime::max()` if never.
   SimTime shadow_of(const SchedulingPass& pass, JobId id) {
     const Job& job = pass.job(id);
     count_free(pass);
@@ -147,10 +147,10 @@ class EasyFast final : public Policy {
     return SimTime::max();
   }
 
-  QueuesByKind<ArrivalOrderQueue> waiting_;      ///< without the priority jobs
-  std::vector<Head> heads_;                      ///< at most one of each kind, in the order of their turns
+  QueuesByKind<ArrivalOrderQueue> waiting_;      ///< waiting jobs except the priority jobs
+  std::vector<Head> heads_;                      ///< one of each kind at most, in the order of their turns
   std::set<std::pair<SimTime, JobId>> running_;  ///< jobs by the end of their time limit
-  GpuPool free_;                                 ///< GPUs that are free, while they are handed out
+  GpuPool free_;                                 ///< free GPUs while they are handed out
 };
 
 }  // namespace

@@ -1,13 +1,12 @@
 // `easy:planning=hosts`: EASY backfilling with sets of GPUs, the behaviour of `easy_bf` of batsched 1.4. The
-// first job of the queue, in the order of arrival (`order=fcfs`) or of time limits (`order=asc-walltime`),
-// holds a reservation of particular GPUs at the earliest instant at which running jobs will have left enough
-// of them; every job takes the lowest GPUs it can have. Later jobs start now if that leaves the reserved GPUs
-// free from the reservation on. The reservation is renewed when jobs end; between ends only arrivals are
-// tried.
+// queue is in the order of arrival (`order=fcfs`) or of time limits (`order=asc-walltime`). Its first job
+// holds a reservation of particular GPUs at the earliest instant at which running jobs will have left enough.
+// Every job takes the lowest GPUs it can have. Later jobs start now if the reserved GPUs stay free from the
+// reservation on. The reservation is renewed when jobs end; between ends only arrivals are tried.
 //
-// GPUs are virtual: 0 .. GPUs - 1, whatever the placement in force. Where gangs may not fit although enough
-// GPUs are free (`yarn` placement), a first job that found no room keeps its place and its GPUs and is tried
-// again whenever a job ends.
+// GPUs are virtual: 0 .. GPUs - 1 under every placement. Gangs may not fit although enough GPUs are free
+// (`yarn` placement). A first job that found no room keeps its place and its GPUs and is tried again whenever
+// a job ends.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -23,11 +22,11 @@ namespace vtrain {
 namespace {
 
 /// batsched searches a timeline of future slices (`GpuSetTimeline`). With one reservation that timeline has a
-/// simple form and needs no search: running jobs only ever give GPUs back as time goes on, and the
-/// reservation takes its GPUs out from the shadow on.
+/// simple form and needs no search. Running jobs only return GPUs as time goes on, and the reservation takes
+/// its GPUs from the shadow on.
 ///  - The head's slot begins at the first instant (now, or the end of a running job) with enough free GPUs.
-///  - Another job's slot is now if it fits on the GPUs that are free now and ends by the shadow, or if it
-///    fits on those of them that are not reserved.
+///  - Another job's slot is now if it fits on the GPUs that are free now and ends by the shadow. It is also
+///    now if the job fits on the free GPUs that are not reserved.
 template <class Queue>
 class EasyByHosts final : public Policy {
  public:
@@ -44,7 +43,7 @@ class EasyByHosts final : public Policy {
       give_back(pass, id);
       waiting_.push(queued_job(pass, id));
     }
-    // Virtual GPUs have no place on nodes, so any of them may stand for those that are out.
+    // Virtual GPUs have no place on nodes, so any of them may represent those that are out.
     if (pass.capacity_changed() || pass.total_gpus() - pass.usable_gpus() != out_.size())
       types_.follow_service(pass, free_, out_);
     for (const JobId id : pass.arrived())
@@ -69,8 +68,8 @@ class EasyByHosts final : public Policy {
     running_.erase(running);
   }
 
-  /// Starts a waiting job on some GPUs, which it fits on, if placement has room. Where jobs may use several
-  /// types it may place the gang on other GPUs than these.
+  /// Starts a waiting job on some GPUs on which it fits, if placement has room. If jobs may use several
+  /// types, placement may choose other GPUs than these.
   bool start(SchedulingPass& pass, const QueuedJob& job, const GpuSet& on) {
     if (!pass.try_start(job.id)) return false;
     waiting_.remove(job);
@@ -95,8 +94,8 @@ class EasyByHosts final : public Policy {
     spare_ = free_;
   }
 
-  /// Reserves GPUs for the head at the earliest instant with enough of them; none if too many are out for
-  /// that.
+  /// Reserves GPUs for the head at the earliest instant with enough of them; none if too many are out of
+  /// service.
   void reserve(const SchedulingPass& pass) {
     shadow_ = pass.now();
     GpuSet free_at_shadow = free_;
@@ -112,7 +111,7 @@ class EasyByHosts final : public Policy {
       shadow_ = SimTime::max();
   }
 
-  /// The GPUs on which a job delays nobody if it starts now.
+  /// GPUs on which a job delays no other if it starts now.
   const GpuSet& harmless_gpus(const SchedulingPass& pass, const QueuedJob& job) const {
     return job.time_limit <= shadow_ - pass.now() ? free_ : spare_;
   }
@@ -137,7 +136,7 @@ class EasyByHosts final : public Policy {
     return Queue::before(*brief, *narrow) ? brief : narrow;
   }
 
-  /// Starts those of the jobs that arrived now that do not delay the head.
+  /// Starts the new jobs that do not delay the head.
   void backfill_arrivals(SchedulingPass& pass) {
     for (const JobId id : pass.arrived()) {
       if ((head_ && id == head_->id) || pass.state(id) != JobState::Waiting) continue;
@@ -149,12 +148,12 @@ class EasyByHosts final : public Policy {
 
   bool ready_ = false;
   GpuSetsByType types_;
-  QueuesByKind<Queue> waiting_;    ///< with the head
+  QueuesByKind<Queue> waiting_;    ///< waiting jobs, including the head
   std::optional<QueuedJob> head_;  ///< the job that holds the reservation
-  SimTime shadow_{};               ///< when the reservation begins
+  SimTime shadow_{};               ///< begin of the reservation
   Running running_;
   GpuSet free_;   ///< GPUs on which nothing runs
-  GpuSet spare_;  ///< those of them that are not reserved
+  GpuSet spare_;  ///< GPUs of `free_` that are not reserved
   GpuSet out_;    ///< GPUs that are out of service
 };
 

@@ -114,7 +114,7 @@ std::optional<Booking> GpuForecast::earliest(GpuTypeId asked, GpuCount num_gpus,
     }
     return first;
   }
-  // Parts of several types: the begin is now or where the count of one of them changes.
+  // Parts of several types: the begin is now or a change of the count of one of them.
   std::vector<std::int64_t> counts(types.size());
   for (SimTime begin = window.from; begin < window.before;) {
     const SimTime end = saturating_sum(begin, length);

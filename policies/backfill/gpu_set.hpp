@@ -1,7 +1,7 @@
 /// Sets of virtual GPUs for policies that reserve particular ones.
 ///
-/// Virtual GPUs are numbered 0 .. GPUs - 1 and have no place on nodes: the placement in force chooses the
-/// GPUs that a gang really gets.
+/// Virtual GPUs are numbered 0 .. GPUs - 1 and have no place on nodes: the placement in use chooses the real
+/// GPUs of a gang.
 #pragma once
 
 #include <cstdint>
@@ -38,11 +38,11 @@ class GpuSet {
   bool includes(const GpuSet& other) const;
   /// Adds GPUs that are not in the set. O(GPUs / 64).
   void insert(const GpuRanges& gpus);
-  /// Takes out GPUs that are in the set. O(GPUs / 64).
+  /// Removes GPUs that are in the set. O(GPUs / 64).
   void erase(const GpuRanges& gpus);
-  /// Takes out those of `gpus` that are in the set. O(GPUs / 64).
+  /// Removes those of `gpus` that are in the set. O(GPUs / 64).
   void subtract(const GpuRanges& gpus);
-  /// Keeps the GPUs that `other`, a set over the same cluster, has too.
+  /// Keeps only the GPUs that are also in `other`, a set over the same cluster.
   void intersect(const GpuSet& other);
   /// Returns the `num_gpus` lowest GPUs of the set, which has at least as many.
   GpuRanges lowest(GpuCount num_gpus) const;

@@ -103,7 +103,7 @@ void GpuSetTimeline::change(SimTime begin, SimTime end, Change change) {
   const std::size_t last = end == SimTime::max() ? slices_.size() : split(end);
   for (std::size_t position = first; position < last; ++position)
     change(slices_[position].free);
-  // Inside the span neighbours differ as they did before.
+  // Inside the span, differences between neighbours are unchanged.
   if (last < slices_.size()) compare_with_last(last);
   if (first > 0) compare_with_last(first);
 }

@@ -1,4 +1,4 @@
-/// Sets of free virtual GPUs over time, for policies that reserve.
+/// Sets of free virtual GPUs over time, for policies that make reservations.
 #pragma once
 
 #include <optional>
@@ -20,26 +20,26 @@ struct Slot {
 };
 
 /// The future of a cluster as consecutive slices of time, each with its set of free GPUs. The last slice has
-/// no end. Neighbouring slices differ in their sets, so there are at most two a reserved slot.
+/// no end. Neighbouring slices differ in their sets, so there are at most two slices per reserved slot.
 class GpuSetTimeline {
  public:
-  /// A cluster whose GPUs are all free from `begin` on, but those of slots that have begun by then.
-  /// O(slots x (log slots + GPUs / 64)).
+  /// Begins with all GPUs free from `begin` on, except those of slots that have begun by then. O(slots x (log
+  /// slots + GPUs / 64)).
   GpuSetTimeline(GpuCount num_gpus, SimTime begin, std::span<const Slot* const> taken = {});
 
-  /// Forgets what lies before `now`, which never goes back.
+  /// Forgets the time before `now`, which never goes back.
   void advance(SimTime now);
-  /// The earliest slot at which `num_gpus` GPUs are free for `length` on end, with the lowest such GPUs;
-  /// nothing when there is none (slots without an end are in the way). O(slices) when counts decide, at worst
-  /// O(slices^2 x GPUs / 64).
+  /// The earliest slot at which `num_gpus` GPUs are free for `length` without a break, with the lowest such
+  /// GPUs. Nothing if slots without an end leave none. O(slices) if counts decide, at worst O(slices^2 x GPUs
+  /// / 64).
   std::optional<Slot> earliest_slot(GpuCount num_gpus, SimDuration length) const;
-  /// False if, going by the numbers of free GPUs up to `reserved`, no slot of `num_gpus` GPUs and `length`
-  /// can begin before `bound`. `reserved` is where the reservation begins that such a slot would replace.
+  /// False if the numbers of free GPUs up to `reserved` exclude a slot of `num_gpus` GPUs and `length` that
+  /// begins before `bound`. `reserved` is the begin of the reservation that such a slot would replace.
   /// O(slices).
   bool may_begin_before(SimTime bound, SimTime reserved, GpuCount num_gpus, SimDuration length) const;
   /// Takes the GPUs of a slot. All must be free in it.
   void reserve(const Slot& slot);
-  /// Gives back the part of a reserved slot that is not past.
+  /// Returns the part of a reserved slot that is not past.
   void release(const Slot& slot);
   /// GPUs that are free now.
   const GpuSet& free_gpus() const { return slices_.front().free; }
@@ -49,18 +49,17 @@ class GpuSetTimeline {
 
  private:
   struct Slice {
-    SimTime begin{};  ///< it ends where the next begins
+    SimTime begin{};  ///< its end is the begin of the next
     GpuSet free;
-    bool only_gains = false;  ///< whether `free` includes that of the slice before
+    bool only_gains = false;  ///< true if `free` includes that of the slice before
   };
 
-  /// The first of the most slices up to `last` that have `num_gpus` free GPUs in common, which `common` is
-  /// set to. Not all slices up to `last` have.
+  /// The first of the longest row of slices up to `last` that have `num_gpus` free GPUs in common. Sets
+  /// `common` to these. Not all slices up to `last` have such.
   std::size_t latest_first(std::size_t last, GpuCount num_gpus, GpuSet& common) const;
   /// Makes a slice begin at `time`, which is not before the first, and returns its position.
   std::size_t split(SimTime time);
-  /// Finds out what the slice at `position` has of the GPUs of the one before it; joins them if both have
-  /// the same.
+  /// Compares the slice at `position` with the one before it; joins them if their sets are equal.
   void compare_with_last(std::size_t position);
   /// Applies `change` to the free GPUs of each slice in `[begin, end)`.
   template <class Change>

@@ -8,8 +8,8 @@
 
 namespace vtrain {
 
-/// Selects the virtual GPUs that a job may use. Where jobs ask for types, the GPUs of a type follow one
-/// another, in the order of the types. Elsewhere all GPUs are alike.
+/// Selects the virtual GPUs that a job may use. If jobs request types, the GPUs of a type are consecutive, in
+/// the order of the types. Otherwise all GPUs are alike.
 class GpuSetsByType {
  public:
   /// Makes a selection among equal GPUs.
@@ -17,15 +17,14 @@ class GpuSetsByType {
   /// Makes a selection for the cluster of a replay.
   explicit GpuSetsByType(const SchedulingPass& pass);
 
-  /// The largest number of some GPUs that a job can have together.
+  /// Most GPUs of a set that a job can have together.
   GpuCount most(const GpuSet& gpus, GpuTypeId asked) const {
     return by_type_ == nullptr ? gpus.size() : most_by_type(gpus, asked);
   }
-  /// The lowest `num_gpus` of some GPUs that a job can have together; at most `most`.
+  /// The lowest `num_gpus` of a set that a job can have together; at most `most`.
   GpuRanges lowest(const GpuSet& gpus, GpuTypeId asked, GpuCount num_gpus) const;
   /// Selects GPUs for a job that has just started: the lowest ones of the types that it holds, from `first`
-  /// if they suffice or else from `gpus`, as far as there are any. There can be too few only where jobs share
-  /// GPUs.
+  /// if these suffice, otherwise from `gpus`. The result may have too few GPUs only if jobs share GPUs.
   GpuRanges held(const GpuSet& first, const GpuSet& gpus, const SchedulingPass& pass, JobId job) const;
   /// Moves GPUs between `free` and `out` until `out` has as many of each type as are out of service, or
   /// `free` has none left.

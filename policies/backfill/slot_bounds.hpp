@@ -14,13 +14,13 @@
 
 namespace vtrain {
 
-/// While GPUs are only taken, a slot for more GPUs or a longer time begins no earlier than one that was found
-/// for fewer GPUs and a shorter time. GPUs are told apart by powers of two, lengths exactly.
+/// While GPUs are only taken, a slot for more GPUs or a longer time begins no earlier than an earlier result
+/// for fewer GPUs and a shorter time. GPUs are distinguished by powers of two, lengths exactly.
 class SlotBounds {
  public:
-  /// Forgets all: GPUs have come free.
+  /// Forgets all bounds, because GPUs have become free.
   void reset() { bounds_.clear(); }
-  /// No slot of this size for jobs that ask for this type begins before the result. O(log n).
+  /// Lower bound of the begin of slots of this size for jobs that request this type. O(log n).
   SimTime lower_bound(GpuTypeId asked, GpuCount num_gpus, SimDuration length) const {
     SimTime bound = SimTime::min();
     const auto found = bounds_.find(asked);
@@ -33,7 +33,7 @@ class SlotBounds {
     }
     return bound;
   }
-  /// The earliest slot of this size begins at `begin`. Amortised O(log n).
+  /// Records that the earliest slot of this size begins at `begin`. Amortised O(log n).
   void add(GpuTypeId asked, GpuCount num_gpus, SimDuration length, SimTime begin) {
     Staircase& stairs = bounds_[asked][static_cast<std::size_t>(std::bit_width(unsigned_of(num_gpus) - 1))];
     const auto longer = stairs.upper_bound(length);

@@ -10,7 +10,7 @@ std::vector<GpuTimeline::Step>::iterator GpuTimeline::lower_bound(Time time) {
 }
 
 std::size_t GpuTimeline::index_from(Time time) const {
-  // A binary search without branches, which nothing could predict.
+  // A binary search without branches, which would be unpredictable.
   const Step* first = steps_.data();
   std::size_t size = steps_.size();
   while (size > 0) {

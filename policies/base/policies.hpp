@@ -1,4 +1,4 @@
-/// The factories of all policies. What a policy does opens its source file.
+/// The factories of all policies. A policy's description opens its source file.
 #pragma once
 
 #include <memory>
@@ -30,11 +30,12 @@ MadePolicy make_srtf(const PolicyArguments& arguments);
 MadePolicy make_srsf(const PolicyArguments& arguments);
 /// Makes `las`: least attained service in queues.
 MadePolicy make_las(const PolicyArguments& arguments);
-/// Makes `gittins`: the queues of `las` by Gittins index. Errors also of the file with the distribution.
+/// Makes `gittins`: the queues of `las` by Gittins index. Errors also include those of the distribution's
+/// file.
 MadePolicy make_gittins(const PolicyArguments& arguments);
 /// Makes `edf`: earliest deadline first.
 MadePolicy make_edf(const PolicyArguments& arguments);
-/// Makes `edf-admission`: `edf` that rejects jobs which would be late.
+/// Makes `edf-admission`: `edf` that rejects jobs that would be late.
 MadePolicy make_edf_admission(const PolicyArguments& arguments);
 
 // backfill

@@ -18,12 +18,12 @@ namespace vtrain {
 struct PolicyParameter {
   std::string_view name;
   std::string_view default_value;
-  std::string_view unit{};  ///< empty for choices, and where the default has it
+  std::string_view unit{};  ///< empty for choices, and if the default contains it
   std::string_view summary;
-  std::vector<std::string_view> choices{};  ///< the only values, if there are any
-  bool is_file = false;                     ///< the value is the path of a file that the policy reads
-  std::string_view condition{};  ///< `name=value` of another parameter, in effect, that it needs to have any
-  bool ignores_gpu_types = false;  ///< any value but the default sets `PolicyInfo::ignores_gpu_types`
+  std::vector<std::string_view> choices{};  ///< the only valid values, if limited
+  bool is_file = false;                     ///< true if the value is the path of a file that the policy reads
+  std::string_view condition{};    ///< `name=value` of another parameter without which it has no effect
+  bool ignores_gpu_types = false;  ///< true if any value but the default sets `PolicyInfo::ignores_gpu_types`
 };
 
 struct PolicyInfo;
@@ -31,19 +31,19 @@ struct PolicyInfo;
 /// Values of all parameters of one policy, checked against its row of the table.
 class PolicyArguments {
  public:
-  /// Reads `key=value,...`, which may be empty, for a policy that must outlive the arguments. Parameters that
-  /// are not given have their defaults.
+  /// Reads `key=value,...`, which may be empty. Other parameters have their defaults. The policy must outlive
+  /// the arguments.
   ///
   /// Errors: an unknown parameter (with the nearest known name), one without a value or given twice, a value
-  /// that is none of its choices, a parameter that has no effect with the other values.
+  /// not among its choices, a parameter that has no effect with the other values.
   static Result<PolicyArguments> parse(const PolicyInfo& policy, std::string_view text);
   /// Row of the policy in the table.
   const PolicyInfo& policy() const { return *policy_; }
-  /// The value given, or the default. The parameter must be in the policy's table.
+  /// Value given, or the default. The parameter must be in the policy's table.
   std::string_view operator[](std::string_view parameter) const;
-  /// True if the policy, with these values, plans with the number of all GPUs, whatever their type.
+  /// True if the policy, with these values, plans with the number of all GPUs regardless of type.
   bool ignores_gpu_types() const;
-  /// A sentence with the present spelling, of a spec whose spelling goes with the next version; else empty.
+  /// Sentence with the new spelling, for a spec whose spelling the next version removes; otherwise empty.
   const std::string& hint() const { return hint_; }
   void set_hint(std::string hint) { hint_ = std::move(hint); }
   /// The error for a value that the policy cannot use.
@@ -58,12 +58,12 @@ class PolicyArguments {
   std::string hint_;
 };
 
-/// Facts about jobs that a policy needs a trace to have. A run says before it starts where no job says so.
+/// Facts about jobs that a policy needs in a trace. A run reports before it starts if no job has one.
 struct PolicyNeeds {
-  bool recorded_starts = false;  ///< when jobs started; a trace without any is refused
-  bool deadlines = false;        ///< by which it orders or admits jobs
-  bool time_limits = false;      ///< times that users ask for; run times take their place
-  bool tenants = false;          ///< whose shares it keeps
+  bool recorded_starts = false;  ///< starts of jobs; a trace without any is refused
+  bool deadlines = false;        ///< deadlines by which it orders or admits jobs
+  bool time_limits = false;      ///< time limits of users; run times replace absent ones
+  bool tenants = false;          ///< tenants whose shares it enforces
   bool curves = false;           ///< throughput curves, or models that give them: it resizes jobs
 };
 
@@ -73,11 +73,11 @@ struct PolicyInfo {
   std::string_view summary;
   std::vector<PolicyParameter> parameters{};
   std::function<Result<std::unique_ptr<Policy>>(const PolicyArguments&)> make{};
-  bool is_clairvoyant = false;     ///< it knows run times, whatever times were requested
-  bool ignores_gpu_types = false;  ///< it plans with the number of all GPUs, whatever their type
-  bool never_interrupts = false;   ///< jobs keep the GPUs that they were given, unless a node fails
-  PolicyNeeds needs{};             ///< from a trace
-  std::string_view source{};       ///< publication that describes it; empty: it is folklore
+  bool is_clairvoyant = false;     ///< true if it knows run times, not only time limits
+  bool ignores_gpu_types = false;  ///< true if it plans with the number of all GPUs regardless of type
+  bool never_interrupts = false;   ///< true if jobs keep their GPUs unless a node fails
+  PolicyNeeds needs{};             ///< facts that it needs in a trace
+  std::string_view source{};       ///< publication that describes it; empty where there is none
 };
 
 /// Lists the names of rows, or of parameters, in their order.

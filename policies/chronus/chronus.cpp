@@ -1,10 +1,10 @@
 // `chronus` (Gao et al., "Chronus: A Novel Deadline-aware Scheduler for Deep Learning Training Jobs",
-// SoCC'21). Time is cut into leases. A job with a deadline is accepted if it and all accepted jobs can be
-// given as many leases before their deadlines, rounded down to whole leases, as their work is estimated to
-// take. The holder of a lease is settled at its start. Jobs without a deadline, and those that could not be
-// accepted, take the GPUs that nobody leases: least remaining GPU time first, then jobs that miss their
-// deadline anyway, then accepted jobs whose leases come later. Nobody is preempted before the lease ends.
-// Gangs have the size that was asked for, and every GPU counts as equal.
+// SoCC'21). Time is divided into leases. Deadlines are rounded down to whole leases, and the work of a job is
+// estimated in leases. A job with a deadline is accepted if it and all accepted jobs can get their leases in
+// time. The holder of a lease is decided at its start. Jobs without a deadline and unaccepted jobs take the
+// GPUs without a lease: least remaining GPU time first, then jobs that miss their deadline anyway, then
+// accepted jobs whose leases come later. No job is preempted before the lease ends. Gangs have the requested
+// size, and every GPU counts as equal.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -23,18 +23,18 @@
 namespace vtrain {
 namespace {
 
-/// Who goes first among plans that serve all accepted jobs.
+/// Jobs that go first among plans that serve all accepted jobs.
 enum class LeasePreference : std::uint8_t {
-  Adaptive,  ///< late while a job that could not be accepted may still meet its deadline, else early
-  Early,     ///< accepted jobs run as soon as they can
-  Late,      ///< accepted jobs leave the current lease to others as long as they can
+  Adaptive,  ///< late while an unaccepted job may still meet its deadline, otherwise early
+  Early,     ///< accepted jobs run as soon as possible
+  Late,      ///< accepted jobs leave the current lease to others as long as possible
 };
 
 /// The parameters of `chronus`.
 struct ChronusOptions {
   SimDuration lease = std::chrono::minutes(20);
-  SimDuration overhead{0};  ///< of one preemption, as far as estimates take it into account
-  double inflation = 1;     ///< of estimates
+  SimDuration overhead{0};  ///< cost of one preemption in estimates
+  double inflation = 1;     ///< factor of estimates
   LeasePreference preference = LeasePreference::Adaptive;
   LeaseBookOptions book{};
 };
@@ -51,43 +51,43 @@ class Chronus final : public Policy {
   std::vector<PolicyFigure> figures() const override;
 
  private:
-  /// What a live job may hope for.
+  /// Prospects of a live job.
   enum class Standing : std::uint8_t { BestEffort, Unaccepted, Late, Accepted };
 
   SimTime start_of(std::int64_t lease) const;
   Standing& standing(JobId job) { return standings_[job.value]; }
-  /// The job's place among those that wait for GPUs that nobody leases. It changes only with its standing
-  /// and with the time for which it has run.
+  /// Key of a job among those that wait for GPUs without a lease. It changes only with the job's standing and
+  /// with the time for which it has run.
   ListedJob listed(const SchedulingPass& pass, JobId job) const;
-  /// Leases that the job's work is estimated to take from the start of `first_` on.
+  /// Estimated leases of the job's work from the start of `first_` on.
   std::int64_t required_leases(const SchedulingPass& pass, JobId job) const;
 
-  /// Takes out jobs that have ended or lost their GPUs since the last pass.
+  /// Removes jobs that have ended or lost their GPUs since the last pass.
   void take_out(SchedulingPass& pass);
   void admit(SchedulingPass& pass, JobId job);
   void change_standing(const SchedulingPass& pass, JobId job, Standing to);
-  /// Finds the unaccepted jobs that cannot meet their deadlines any more.
+  /// Finds the unaccepted jobs that can no longer meet their deadlines.
   void find_late(const SchedulingPass& pass);
 
-  /// Settles who holds GPUs at the start of a lease.
+  /// Decides the holders of GPUs at the start of a lease.
   void begin_lease(SchedulingPass& pass);
   void choose_holders(SchedulingPass& pass);
-  /// Those of the jobs without a lease that fit beside the holders, by number; the others are preempted.
+  /// Chooses jobs for the GPUs without a lease, by number of GPUs; running jobs not chosen are preempted.
   void choose_others(SchedulingPass& pass);
-  /// Starts holders that wait. At the start of a lease running jobs without one make room if need be.
+  /// Starts holders that wait. At the start of a lease running jobs without one make room if needed.
   void start_holders(SchedulingPass& pass, bool may_preempt);
-  /// Starts waiting jobs on GPUs that are free.
+  /// Starts waiting jobs on free GPUs.
   void start_others(SchedulingPass& pass);
 
   ChronusOptions options_;
   LeaseBook book_;
-  std::vector<Standing> standings_;  ///< by `JobId`
-  std::int64_t first_ = 0;           ///< the first lease that can be planned in this pass
-  std::vector<JobId> holders_;       ///< of the current lease; all of them run unless nodes have no room
-  std::vector<JobId> running_;       ///< without a lease
-  OrderedJobs waiting_;              ///< without a lease
-  std::vector<JobId> unaccepted_;    ///< live, perhaps, and perhaps in time
-  std::int64_t num_unaccepted_ = 0;  ///< that ever were
+  std::vector<Standing> standings_;  ///< standing by `JobId`
+  std::int64_t first_ = 0;           ///< first lease that can be planned in this pass
+  std::vector<JobId> holders_;       ///< holders of the current lease; all run unless nodes have no room
+  std::vector<JobId> running_;       ///< running jobs without a lease
+  OrderedJobs waiting_;              ///< waiting jobs without a lease
+  std::vector<JobId> unaccepted_;    ///< unaccepted jobs; some may have ended or missed their deadlines
+  std::int64_t num_unaccepted_ = 0;  ///< total number of unaccepted jobs
   std::int64_t num_unplaced_ = 0;    ///< leases that began without room on the nodes for their gang
 };
 
@@ -115,7 +115,7 @@ std::int64_t Chronus::required_leases(const SchedulingPass& pass, JobId job) con
   const double inflation =
       (1 + preemptions_per_lease * to_seconds(options_.overhead) / lease_s) * options_.inflation;
   if (to_seconds(left) * inflation > static_cast<double>(kLeaseHorizon) * lease_s) return kLeaseHorizon + 1;
-  // Only what is added is rounded: an estimate that adds nothing is exact.
+  // Only additions are rounded: an estimate without them is exact.
   const SimDuration added(std::llround(static_cast<double>(left.count()) * (inflation - 1)));
   return (left + added - SimDuration(1)) / options_.lease + 1;
 }
@@ -184,7 +184,7 @@ void Chronus::find_late(const SchedulingPass& pass) {
 }
 
 void Chronus::begin_lease(SchedulingPass& pass) {
-  // Between leases nobody holds one.
+  // Between leases no job holds one.
   for (const JobId job : holders_) {
     if (pass.state(job) == JobState::Running)
       running_.push_back(job);
@@ -223,7 +223,7 @@ void Chronus::choose_others(SchedulingPass& pass) {
   std::sort(leased.begin(), leased.end());
   std::erase_if(running_, [&](JobId job) { return std::binary_search(leased.begin(), leased.end(), job); });
 
-  // Those that run and those that wait compete alike.
+  // Running and waiting jobs compete equally.
   std::vector<ListedJob> running;
   for (const JobId job : running_) {
     running.push_back(listed(pass, job));
@@ -322,7 +322,7 @@ Result<std::int64_t> parse_count(const PolicyArguments& arguments, std::string_v
   return *count;
 }
 
-/// The parameters of the solver and of the second test.
+/// Parameters of the solver and of the second test.
 Result<LeaseBookOptions> parse_book(const PolicyArguments& arguments) {
   LeaseBookOptions book;
   const auto second_test = parse_count(arguments, "second_test", 0);

@@ -23,7 +23,7 @@ GpuCount used_in_first(const LeaseProgram& program, const LeasePlan& plan) {
   return used;
 }
 
-/// Places of the options taken, gangs with most GPUs first.
+/// Positions of the options taken, gangs with most GPUs first.
 std::vector<std::size_t> by_gang(const LeaseProgram& program, const LeasePlan& plan) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < plan.size(); ++i) {
@@ -35,7 +35,7 @@ std::vector<std::size_t> by_gang(const LeaseProgram& program, const LeasePlan& p
   return order;
 }
 
-/// The latest lease after lease 0 with room for one more lease of an option; 0 when there is none.
+/// The latest lease after lease 0 with room for one more lease of an option; 0 if there is none.
 std::int64_t latest_other(const LeaseOption& option, const std::vector<std::int64_t>& leases,
                           FreeLeases& free) {
   auto held = leases.rbegin();

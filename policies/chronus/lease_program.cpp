@@ -12,7 +12,7 @@
 namespace vtrain {
 namespace {
 
-/// The value of every column of `linear_program` in a known plan.
+/// Values of the columns of `linear_program` for a known plan.
 std::vector<double> values_of(const LeaseProgram& program, const LeasePlan& plan) {
   std::vector<double> values;
   for (std::size_t i = 0; i < plan.size(); ++i) {
@@ -100,7 +100,7 @@ LeaseSolution solve_leases(const LeaseProgram& program, const LeaseSolverLimits&
   LeaseSolution solution{.search = search_of(found.status)};
   if (found.values.empty()) return solution;
   solution.plan = read_plan(program, found.values);
-  // The solver works with tolerances; what it says is checked.
+  // The solver works with tolerances, so its result is checked.
   if (!is_feasible(program, solution.plan)) return {};
   solution.objective = plan_objective(program, solution.plan);
   const double scale = std::max(std::abs(solution.objective), 1e-9);

@@ -9,40 +9,41 @@
 
 namespace vtrain {
 
-/// When the search for a better plan ends.
+/// Limits of the search for a better plan.
 struct LeaseSolverLimits {
-  /// A plan is good enough whose objective is known to be within this share of the best one's, in [0, 1].
+  /// Sufficient gap, in [0, 1]: the search ends if the objective is proven to be within this share of the
+  /// best.
   double gap = 0.001;
-  /// Nodes of the branch-and-bound tree; 0 for no limit. The same program under the same limit gives the same plan.
+  /// Nodes of the branch-and-bound tree; 0: no limit. Equal programs under equal limits give equal plans.
   std::int64_t nodes = 100;
-  /// Wall-clock time; 0 for no limit. A search that it ends may end elsewhere when it is repeated.
+  /// Wall-clock time; 0: no limit. A search that it ends may end elsewhere when repeated.
   Seconds time{0};
 };
 
-/// How a search ended.
+/// The end of a search.
 enum class LeaseSearch : std::uint8_t {
-  Solved,        ///< with a plan that is good enough
-  Stopped,       ///< at a limit, with a plan
-  NothingFound,  ///< at a limit, without one
-  Infeasible,    ///< no plan keeps the program's rules
+  Solved,        ///< found a plan that is good enough
+  Stopped,       ///< reached a limit, with a plan
+  NothingFound,  ///< reached a limit, without a plan
+  Infeasible,    ///< no plan follows the program's rules
 };
 
-/// What the solver found.
+/// The result of the solver.
 struct LeaseSolution {
   LeaseSearch search = LeaseSearch::NothingFound;
-  LeasePlan plan{};      ///< under `Solved` and `Stopped`
-  double objective = 0;  ///< of the plan
+  LeasePlan plan{};      ///< plan under `Solved` and `Stopped`
+  double objective = 0;  ///< objective of the plan
   double gap = 0;        ///< (proven bound - objective) / |objective|, at least 0
 };
 
 /// The program of Chronus (Gao et al., SoCC'21) with a binary for every option and for every lease of an
-/// option. Columns: for each option whether it is taken, followed by its leases. Rows: for each option "its
+/// option. Columns: for each option a binary "taken", followed by its leases. Rows: for each option "its
 /// leases = required x taken", for each lease "GPUs used <= GPUs", for each job "options taken = 1" (or at
 /// most 1).
 LinearProgram linear_program(const LeaseProgram& program);
 
-/// Looks for the plan with the highest objective. `start` is a feasible plan to improve on, or null. The
-/// result depends on the arguments alone, unless the time limit strikes. Thread-safe, as `solve` is.
+/// Searches the plan with the highest objective. `start` is a feasible plan to improve, or null. The result
+/// depends only on the arguments, unless the time limit ends the search. Thread-safe, like `solve`.
 LeaseSolution solve_leases(const LeaseProgram& program, const LeaseSolverLimits& limits,
                            const LeasePlan* start = nullptr);
 

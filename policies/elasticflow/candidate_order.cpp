@@ -38,7 +38,7 @@ void CandidateOrder::end_round() {
   const auto num_candidates = static_cast<std::int64_t>(places_.size());
   for (std::size_t i = 0; i < moves_.size(); ++i) {
     const Move& move = moves_[i];
-    // Those who fall come before all that have had the rank, those who rise behind them.
+    // Falling candidates come before all others of their new rank, rising ones after them.
     const std::int64_t sign = move.rank < places_[move.candidate].rank ? -1 : 1;
     places_[move.candidate] = {move.rank, sign * round_ * num_candidates + static_cast<std::int64_t>(i)};
   }
@@ -69,7 +69,7 @@ void CandidateOrder::play(std::uint32_t candidate) {
   for (node /= 2; node > 0; node /= 2) {
     const std::uint32_t before = winners_[node];
     winners_[node] = winner(winners_[2 * node], winners_[2 * node + 1]);
-    // The same winner has won the next games as well, unless it is the candidate.
+    // An unchanged winner has also won the next games, unless it is the candidate.
     if (winners_[node] == before && before != candidate) return;
   }
 }

@@ -1,8 +1,8 @@
-// `elasticflow-edf`: elastic earliest deadline first as ElasticFlow's simulator runs it. In the order
-// of deadlines every job is planned on as many GPUs as it may hold, or on the largest level that is free,
-// until its work is done; the plan is made again at every decision. No job is rejected (the `edf` policy of
-// pkusys/ElasticFlow, Apache-2.0). Only the next event decides when that is, so only jobs that begin now are
-// planned: a decision costs O(jobs that run x (log jobs + jobs that run)).
+// `elasticflow-edf`: elastic earliest deadline first as in ElasticFlow's simulator (the `edf` policy of
+// pkusys/ElasticFlow, Apache-2.0). Jobs are planned in the order of deadlines, each until its work is done. A
+// job gets as many GPUs as it may hold, or the largest level that is free. Every decision makes the plan
+// again. No job is rejected. Only the next event decides the time of the next decision, so only jobs that
+// begin now are planned. A decision costs O(jobs that run x (log jobs + jobs that run)).
 #include <algorithm>
 #include <cmath>
 #include <compare>
@@ -21,7 +21,8 @@
 namespace vtrain {
 namespace {
 
-/// A job's place in the order of deadlines; equals come in the order of arrival, which is that of their ids.
+/// A job's place in the order of deadlines; equal ones are in the order of arrival, which is that of their
+/// ids.
 struct DeadlinePlace {
   WholeSeconds deadline = 0;
   std::uint32_t id = 0;
@@ -34,32 +35,32 @@ class ElasticFlowEdf final : public SlottedPolicy {
 
  private:
   void decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) override;
-  /// Jobs that have run and wait are something to come, though not the next thing.
+  /// `kNever` while stopped jobs wait: they are a future event, but not the next one.
   std::optional<WholeSeconds> next_change() const override {
     return stopped_.empty() ? std::nullopt : std::optional(kNever);
   }
   DeadlinePlace place_of(std::uint32_t id) const { return {live_job(id).deadline, id}; }
-  /// Takes in what became of the jobs that the last decision looked at.
+  /// Updates the jobs that the last decision considered.
   void update_order(const SchedulingPass& pass, const std::vector<std::uint32_t>& arrived);
-  /// The first job behind a place that can run on `num_gpus` GPUs.
+  /// The first job after a place that can run on `num_gpus` GPUs.
   std::optional<DeadlinePlace> first_behind(const std::optional<DeadlinePlace>& place,
                                             std::int64_t num_gpus) const;
   /// Plans the jobs that begin now, or all.
   void plan_jobs(WholeSeconds now);
   /// Puts `live_` into the order in which gangs are placed.
   void sort_for_placement();
-  /// Plans one job on what is free, sets what it holds from now on and when it ends, and books it.
+  /// Plans one job on the free GPUs: sets the GPUs that it holds from now on and its end, and books them.
   void plan(SlottedJob& job, WholeSeconds now);
 
   GpuTimeline free_;
-  std::map<std::int64_t, std::set<DeadlinePlace>> order_;  ///< live jobs by the fewest GPUs on which they run
-  std::vector<std::uint32_t> looked_at_;                   ///< by the last decision
-  std::set<std::uint32_t> stopped_;                        ///< those that have run and wait
-  /// Jobs that have run and are so nearly done that they could end the instant they begin, or before if a
-  /// failure stopped them. While there are any, all jobs are planned.
+  std::map<std::int64_t, std::set<DeadlinePlace>> order_;  ///< live jobs by their least number of GPUs
+  std::vector<std::uint32_t> looked_at_;                   ///< jobs that the last decision considered
+  std::set<std::uint32_t> stopped_;                        ///< live jobs that have run and wait
+  /// Jobs that have run and are almost done. They could end the instant they begin, or before if a failure
+  /// stopped them. While there are any, all jobs are planned.
   std::set<std::uint32_t> nearly_done_;
   std::uint32_t num_arrived_ = 0;  ///< all ids below have arrived
-  std::uint32_t num_settled_ = 0;  ///<   and these before the last decision in which nobody arrived
+  std::uint32_t num_settled_ = 0;  ///< ids below had arrived before the last decision without arrivals
 };
 
 void ElasticFlowEdf::decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) {
@@ -99,8 +100,8 @@ std::optional<DeadlinePlace> ElasticFlowEdf::first_behind(const std::optional<De
 }
 
 void ElasticFlowEdf::plan_jobs(WholeSeconds now) {
-  // Jobs that do not begin now begin when a running one has ended, or later: neither they nor what they take
-  // from others then are what happens next.
+  // Jobs that do not begin now begin at the end of a running job or later. So neither they nor the GPUs that
+  // they then take from others are the next event.
   const bool all = !nearly_done_.empty();
   std::vector<std::uint32_t> planned;
   free_ = GpuTimeline(now, cluster_gpus());
@@ -117,7 +118,7 @@ void ElasticFlowEdf::plan_jobs(WholeSeconds now) {
     if (std::ranges::binary_search(by_id, id)) continue;
     SlottedJob& job = live_job(id);
     job.end = kNever;
-    // Once it has lost its GPUs there is nothing to do about it.
+    // A job that has lost its GPUs needs nothing more.
     if (std::exchange(job.gpus, 0) > 0) {
       planned.push_back(id);
     } else if (job.planned) {
@@ -136,7 +137,7 @@ void ElasticFlowEdf::plan_jobs(WholeSeconds now) {
 }
 
 void ElasticFlowEdf::sort_for_placement() {
-  // In the order of deadlines, but those who came since all were sorted last are placed last.
+  // In the order of deadlines, except that jobs that came since all were sorted last are placed last.
   std::ranges::sort(live_, {}, [this](std::uint32_t id) {
     return id < num_settled_ ? place_of(id) : DeadlinePlace{std::numeric_limits<WholeSeconds>::max(), id};
   });

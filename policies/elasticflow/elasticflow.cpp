@@ -52,7 +52,7 @@ bool ElasticFlow::try_admit_on_types(const SchedulingPass& pass, std::uint32_t i
     least_load = load;
   }
   if (!best) return false;
-  // Each planner has made one test, and the job is to be as it was then.
+  // Each planner has made one test, and the job must be as it was then.
   use_type(pass, job, *best);
   planners_[*best].admit();
   return true;
@@ -89,7 +89,7 @@ void ElasticFlow::scale(WholeSeconds now) {
   }
   std::ranges::stable_sort(live_, std::ranges::greater{},
                            [this](std::uint32_t id) { return live_job(id).gpus; });
-  // A change is an event of its own only before all planned ends, wherever overhead moves these.
+  // A change is an event of its own only before all planned ends, also if overhead moves these.
   if (next_change_ && *next_change_ >= *first_end) next_change_.reset();
 }
 

@@ -34,7 +34,7 @@ GpuTimeline::Time FreeView::last_step_until(GpuTimeline::Time time, std::size_t&
   std::size_t index = timeline_->index_from(time + 1) - 1;
   place = index;
   for (;;) {
-    // The last time not after `time` at which either changes.
+    // The last time not after `time` at which one of the two changes.
     GpuTimeline::Time last = free_[index].time;
     std::int64_t own_change = 0;
     if (own_ != nullptr) {

@@ -1,5 +1,5 @@
-// `elasticflow-las`: least attained service as ElasticFlow's simulator runs it, the `dlas-gpu` policy
-// of its artifact (pkusys/ElasticFlow, Apache-2.0), to the second, with its oddities:
+// `elasticflow-las`: least attained service as in ElasticFlow's simulator, the `dlas-gpu` policy of its
+// artifact (pkusys/ElasticFlow, Apache-2.0), to the second, with its oddities:
 //  * decisions are at least a slot apart; a job whose work is done keeps its GPUs until the next decision;
 //  * seconds on GPUs and GPU-seconds are cut to whole numbers at every decision, and a job leaves at most one
 //    queue a decision;
@@ -43,32 +43,32 @@ class ElasticFlowLas final : public Policy {
     std::int64_t attained = 0;  ///< s, whole
     std::size_t queue = 0;
     bool running = false;
-    WholeSeconds checked = 0;  ///< when `attained` was brought up to date
-    double overhead = 0;       ///< s, still to be paid
-    WholeSeconds end = 0;      ///< foreseen
+    WholeSeconds checked = 0;  ///< time at which `attained` was last updated
+    double overhead = 0;       ///< s, not yet charged
+    WholeSeconds end = 0;      ///< planned end
   };
 
   void decide(SchedulingPass& pass, WholeSeconds now);
   void take_ends(SchedulingPass& pass);
   void take_arrivals(const SchedulingPass& pass);
   void update_service(WholeSeconds now);
-  /// Hands out the GPUs to one queue after the other.
+  /// Hands out the GPUs to one queue after another.
   void walk_queues(SchedulingPass& pass, WholeSeconds now, bool restart);
   void start(SchedulingPass& pass, std::uint32_t id, WholeSeconds now);
   void stop(std::uint32_t id);
-  /// Where a job stands, or would stand, among the running ones: most GPUs first, then as they came.
+  /// Position of a job among the running ones, if it is or were one: most GPUs first, then by arrival.
   std::vector<std::uint32_t>::iterator place_of(std::uint32_t id);
   void foresee(WholeSeconds now, std::int64_t cluster_gpus, bool restart);
 
   WholeSeconds slot_;
   std::array<std::int64_t, kNumQueues - 1> thresholds_;
   SlottedArrivals arrivals_;
-  std::vector<LiveJob> jobs_;                                  ///< by `JobId`; only live ones mean something
-  std::vector<std::uint32_t> running_;                         ///< most GPUs first, then as they came
+  std::vector<LiveJob> jobs_;           ///< by `JobId`; only entries of live jobs are valid
+  std::vector<std::uint32_t> running_;  ///< most GPUs first, then by arrival
   std::array<std::vector<std::uint32_t>, kNumQueues> queues_;  ///< running jobs first
   std::optional<WholeSeconds> last_decision_;
   std::int64_t num_decisions_ = 0;
-  std::optional<WholeSeconds> next_end_;  ///< decision at which `ending_` give their GPUs back
+  std::optional<WholeSeconds> next_end_;  ///< decision at which `ending_` release their GPUs
   std::vector<std::uint32_t> ending_;
   std::optional<WholeSeconds> next_demotion_;
 };
@@ -159,7 +159,7 @@ void ElasticFlowLas::walk_queues(SchedulingPass& pass, WholeSeconds now, bool re
   std::vector<std::uint32_t> started;
   std::array<std::size_t, kNumQueues> num_seen{};
   for (std::size_t i = 0; i < kNumQueues; ++i) {
-    // Behind the last running job, nothing happens once all GPUs are given.
+    // After the last running job, nothing happens once all GPUs are given.
     for (; num_seen[i] < queues_[i].size() && (free > 0 || num_running[i] > 0); ++num_seen[i]) {
       const std::uint32_t id = queues_[i][num_seen[i]];
       LiveJob& job = jobs_[id];

@@ -68,7 +68,7 @@ void MarginalScaling::begin(std::span<PlannedJob> jobs) {
   }
 }
 
-/// Takes note of a plan that a job has been given.
+/// Records a plan that a job has been given.
 void MarginalScaling::take_plan(const PlannedJob& planned, Candidate& candidate) {
   const auto held = planned.plan.gpus.steps();
   const bool changes = held.size() > 1 && held[1].time < planned.plan.end;
@@ -88,7 +88,7 @@ void MarginalScaling::take_first_change() {
   first_change_gpus_ = free.size() > 1 ? free[1].gpus - free[0].gpus : 0;
 }
 
-/// Gives the first job that can grow its next level; none if there is none.
+/// Gives the first job that can grow its next level; none if there is no such job.
 std::optional<std::uint32_t> MarginalScaling::adopt_first() {
   for (auto first = order_.first(); first; first = order_.first()) {
     if (adopt_larger(*first)) return first;
@@ -125,7 +125,7 @@ bool MarginalScaling::adopt_larger(std::uint32_t index) {
   return true;
 }
 
-/// Brings the order of the candidates up to date after one of them has grown.
+/// Updates the order of the candidates after one of them has grown.
 void MarginalScaling::update(std::uint32_t grown) {
   Candidate& candidate = candidates_[grown];
   const WholeSeconds change_before = first_change_;
@@ -146,7 +146,7 @@ void MarginalScaling::update(std::uint32_t grown) {
   order_.end_round();
 }
 
-/// Puts the candidates last that want more GPUs than are free.
+/// Moves the candidates that want more GPUs than are free to the end.
 void MarginalScaling::leave_out_too_large() {
   most_more_ = 0;
   for (std::uint32_t i = 0; i < candidates_.size(); ++i) {
@@ -163,7 +163,7 @@ void MarginalScaling::leave_out_too_large() {
   }
 }
 
-/// A job without GPUs goes first, whatever the order of the others.
+/// Rank of a candidate: a job without GPUs goes before all others.
 double MarginalScaling::compute_rank(std::uint32_t index) {
   if (candidates_[index].gpus == 0) return kHighest;
   const double gain = compute_gain(index);
@@ -186,7 +186,7 @@ double MarginalScaling::compute_gain(std::uint32_t index) {
   return (larger_.gpu_seconds() - candidate.gpu_seconds) / static_cast<double>(candidate.more());
 }
 
-/// Adds `times` x the GPUs that a plan holds up to a time to the changes.
+/// Adds `times` x the GPUs that a plan holds until a time to the changes.
 void MarginalScaling::add_changes(const SharePlan& plan, WholeSeconds until, std::int64_t times) {
   std::int64_t before = 0;
   for (const GpuTimeline::Step& step : plan.gpus.steps()) {
@@ -215,7 +215,7 @@ void MarginalScaling::add_changes(const GpuTimeline& before, const GpuTimeline& 
   }
 }
 
-/// Sorts the changes by time and makes one of those at one time.
+/// Sorts the changes by time and merges those of one time.
 void MarginalScaling::merge_changes() {
   std::ranges::sort(changes_, {}, &Change::time);
   std::size_t size = 0;
@@ -231,7 +231,7 @@ void MarginalScaling::merge_changes() {
   changes_.resize(size);
 }
 
-/// Changes what is free and takes note of it; forgets the gains of those that watched a step that changes.
+/// Changes the free GPUs and records it; forgets the gains of candidates that watched a changed step.
 void MarginalScaling::change_free() {
   step_changes_.clear();
   value_changes_.clear();
@@ -248,7 +248,7 @@ void MarginalScaling::change_free() {
     if (more == 0) continue;
     free_->add_to_steps(index, last, more);
     const auto steps = free_->steps();
-    // Where the step has gone, its time belongs to the one before.
+    // If the step is gone, its time belongs to the one before.
     const bool is_there = index < steps.size() && steps[index].time == time;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     std::int64_t least_now = least;
@@ -265,8 +265,8 @@ void MarginalScaling::change_free() {
   }
 }
 
-/// Changes the step at a time, or begins one with the number that is free there so far; the steps from
-/// `index` on are not earlier. These are to change next, those before have been given `more_before`.
+/// Changes the step at a time, or begins one with the present number of free GPUs there. The steps from
+/// `index` on are not earlier. They change next; those before have already been given `more_before`.
 void MarginalScaling::change_step(std::size_t index, const Change& change, std::int64_t more_before) {
   if (index == 0) return;
   const auto steps = free_->steps();
@@ -289,7 +289,7 @@ void MarginalScaling::change_step(std::size_t index, const Change& change, std::
   }
 }
 
-/// Has the gain of a candidate computed again.
+/// Marks the gain of a candidate to be computed again.
 void MarginalScaling::forget(std::uint32_t index) {
   Candidate& candidate = candidates_[index];
   if (!candidate.known) return;
@@ -303,7 +303,7 @@ void MarginalScaling::check(std::uint32_t index) {
   if (candidate.known && !still_holds(candidate, jobs_[index].plan)) forget(index);
 }
 
-/// Forgets the gains of those that no longer hold, though no step changes that they watch.
+/// Forgets gains that are no longer valid although no watched step changes.
 void MarginalScaling::find_changed(WholeSeconds change_before) {
   if (first_change_ != change_before) {
     least_free_ = free_->least_after_first();
@@ -352,7 +352,7 @@ void MarginalScaling::begin_checks() {
     count_first_change(candidate, 1);
 }
 
-/// Takes note of a gain that may change though no step changes that the candidate watches.
+/// Records a gain that may change although no step changes that the candidate watches.
 void MarginalScaling::check_later(std::uint32_t index) {
   const Candidate& candidate = candidates_[index];
   const PlanBasis& basis = candidate.basis;
@@ -365,13 +365,13 @@ void MarginalScaling::check_later(std::uint32_t index) {
     always_checked_.push_back({index, candidate.version, kNoWatch});
 }
 
-/// Counts a candidate whose plan changes when what is free first does, by what it changes.
+/// Counts a candidate whose plan changes at the first change of the free GPUs, by the size of its change.
 void MarginalScaling::count_first_change(const Candidate& candidate, int times) {
   if (candidate.first_change == first_change_) num_first_changes_[candidate.first_change_gpus] += times;
 }
 
-/// Finds candidates whose plan is all that changes what is free at `first_change_`. For them the first step
-/// ends later.
+/// Finds candidates that are the only ones to change the free GPUs at `first_change_`. For them the first
+/// step ends later.
 void MarginalScaling::find_alone() {
   const auto found = num_first_changes_.find(-first_change_gpus_);
   if (found == num_first_changes_.end() || found->second == 0) return;
@@ -383,7 +383,7 @@ void MarginalScaling::find_alone() {
   }
 }
 
-/// End of the first step of what is free while the candidate's own plan holds.
+/// End of the first step of the free GPUs while the candidate's own plan is in force.
 WholeSeconds MarginalScaling::first_end(const Candidate& candidate, const SharePlan& plan) const {
   if (candidate.first_change == first_change_ && candidate.first_change_gpus + first_change_gpus_ == 0)
     return FreeView(*free_, least_free_, &plan).step_from(context_.now);
@@ -418,7 +418,7 @@ bool MarginalScaling::step_matters(const StepChange& change, const Candidate& ca
   return (change.before + own == 0) != (change.after + own == 0);
 }
 
-/// Has a candidate listed by all steps of the times at which a step would matter to it.
+/// Lists a candidate at all steps of the times at which a step would matter to it.
 void MarginalScaling::watch(std::uint32_t index) {
   const PlanBasis& basis = candidates_[index].basis;
   highest_level_ = std::max(highest_level_, basis.level);
@@ -445,7 +445,7 @@ void MarginalScaling::add_watch(std::size_t step, std::uint32_t index) {
   }
 }
 
-/// Takes the first entry off a list.
+/// Removes the first entry of a list.
 MarginalScaling::Watch MarginalScaling::take_watch(std::uint32_t& list) {
   Watch& entry = watches_[list];
   const Watch watch = entry;
@@ -478,7 +478,7 @@ void MarginalScaling::split_watches(std::size_t step, const StepChange& change) 
   }
 }
 
-/// Looks at the list of a step that changes, and gives it to the step before if it goes.
+/// Checks the list of a step that changes, and gives it to the step before if this one disappears.
 void MarginalScaling::check_watches(std::size_t step, const StepChange& change) {
   const std::size_t to = change.after == 0 ? step - 1 : step;
   for (std::uint32_t list = std::exchange(watches_from_[step], kNoWatch); list != kNoWatch;) {

@@ -1,4 +1,4 @@
-/// Who gets the GPUs that the minimum satisfactory shares leave over.
+/// Distribution of the GPUs that the minimum satisfactory shares leave over.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace vtrain {
 
-/// Which job gets spare GPUs first.
+/// Order in which jobs get spare GPUs.
 enum class SpareGpus : std::uint8_t {
-  Smallest,  ///< the one whose plan then takes the fewest more GPU-seconds per GPU
-  Largest,   ///< the one whose plan takes the most, as in the artifact
+  Smallest,  ///< first the job whose plan then takes the fewest more GPU-seconds per GPU
+  Largest,   ///< first the job whose plan takes the most, as in the artifact
 };
 
 /// A live job and its plan.
@@ -23,57 +23,56 @@ struct PlannedJob {
   std::uint32_t id = 0;  ///< index of its `JobId`
   SlottedJob* job = nullptr;
   SharePlan plan;
-  WholeSeconds booked_until = 0;  ///< the GPUs of the plan are taken up to this time
-  GpuTimeline free_before;        ///< only if the plan leaves something else than the rest
-  bool is_lost = false;           ///< late whoever else is admitted, since nodes have gone out of service
+  WholeSeconds booked_until = 0;  ///< end of the time for which the plan's GPUs are taken
+  GpuTimeline free_before;        ///< free GPUs before the plan, only if it leaves anything but the rest
+  bool is_lost = false;           ///< true if late with any admissions, because nodes went out of service
 
   bool is_late() const { return plan.finished > job->deadline; }
-  /// Makes the plan the job's.
+  /// Copies the plan to the job.
   void adopt_plan(WholeSeconds now);
 };
 
 /// Greedy marginal scaling (Gu et al., "ElasticFlow", ASPLOS'23, algorithm 2, with the choices of its
-/// artifact): as long as GPUs are free now, one job after the other is planned anew with its next level in
-/// the first step. The job goes first whose plan then takes the fewest (or the most) more GPU-seconds per
-/// GPU; a job without GPUs goes before all others. Equals keep their order. Where plans are kept, no job is
-/// made late.
+/// artifact). While GPUs are free now, one job after another is planned again with its next level in the
+/// first step. First is the job whose plan then takes the fewest (or the most) more GPU-seconds per GPU. A
+/// job without GPUs goes before all others. Equal jobs keep their order. Where plans are kept, no job is made
+/// late.
 ///
-/// A job's gain is computed again only when what its plan rests on (`PlanBasis`) has changed. To find those
-/// jobs, every step of what is free lists the ones that watch the time up to the next step.
+/// A job's gain is computed again only if the basis of its plan (`PlanBasis`) has changed. To find those
+/// jobs, every step of the free GPUs lists the jobs that watch the time up to the next step.
 class MarginalScaling {
  public:
-  /// Gives the GPUs that are free now. `jobs` come in the order that decides between equals, and each has
-  /// its plan; `free` is what all plans together leave. Returns the indexes of the jobs, the next to grow
-  /// first.
+  /// Gives the GPUs that are free now. `jobs` have plans, and their order decides between equal ones. `free`
+  /// has the GPUs that all plans together leave. Returns the indexes of the jobs, the next to grow first.
   std::span<const std::uint32_t> run(const FillContext& context, SpareGpus greedy, std::span<PlannedJob> jobs,
                                      GpuTimeline& free);
 
  private:
-  /// What a job would gain.
+  /// The gain that a job would have.
   struct Candidate {
-    std::int64_t gpus = 0;          ///< that it holds now
+    std::int64_t gpus = 0;          ///< GPUs that it holds now
     std::int64_t larger_gpus = 0;   ///< its next level; `gpus` if there is none
-    double gpu_seconds = 0;         ///< of its plan
-    WholeSeconds first_change = 0;  ///< when its plan first changes, and by how many GPUs
+    double gpu_seconds = 0;         ///< GPU-seconds of its plan
+    WholeSeconds first_change = 0;  ///< time of the first change of its plan, by the number below
     std::int64_t first_change_gpus = 0;
-    bool known = false;         ///< whether its gain was computed and rests on `basis`
+    bool known = false;         ///< true if its gain was computed and is based on `basis`
     std::uint32_t version = 0;  ///< number of the gain: watches of earlier gains no longer count
     PlanBasis basis;
 
     std::int64_t more() const { return larger_gpus - gpus; }
   };
-  /// From `time` on the number of free GPUs changes.
+  /// A change of the number of free GPUs from `time` on.
   struct Change {
     WholeSeconds time = 0;
     std::int64_t gpus = 0;
   };
-  /// A time at which the free GPUs grow by a different number than before.
+  /// A time at which the step of the free GPUs has another height than before.
   struct StepChange {
     WholeSeconds time = 0;
     std::int64_t before = 0;
     std::int64_t after = 0;
   };
-  /// A time in which other numbers of GPUs are free than before, and the fewest of them.
+  /// A period in which the number of free GPUs differs from before, and the fewest of them.
   struct ValueChange {
     WholeSeconds begin = 0;
     WholeSeconds end = 0;
@@ -126,31 +125,32 @@ class MarginalScaling {
   SpareGpus greedy_ = SpareGpus::Smallest;
   std::span<PlannedJob> jobs_;
   GpuTimeline* free_ = nullptr;
-  std::int64_t least_free_ = 0;  ///< after the first step, or fewer
+  std::int64_t least_free_ = 0;  ///< lower bound of the free GPUs after the first step
   std::int64_t spare_ = 0;
-  WholeSeconds first_change_ = 0;  ///< of what is free, and by how many GPUs
+  WholeSeconds first_change_ = 0;  ///< first change of the free GPUs, by the number below
   std::int64_t first_change_gpus_ = 0;
   std::vector<Candidate> candidates_;
   std::vector<double> ranks_;  ///< ranks before the first growth
   CandidateOrder order_;
-  std::int64_t most_more_ = 0;          ///< the most GPUs that a candidate wants besides those that it holds
-  std::vector<std::uint32_t> unknown_;  ///< candidates whose gain has to be computed again
+  std::int64_t most_more_ = 0;          ///< most additional GPUs that a candidate wants
+  std::vector<std::uint32_t> unknown_;  ///< candidates whose gain must be computed again
   ShareFill fill_;
   SharePlan larger_;
   GpuTimeline left_;
   std::vector<Change> changes_;
   std::vector<StepChange> step_changes_;
   std::vector<ValueChange> value_changes_;
-  std::int64_t least_changed_ = 0;           ///< the fewest of these after the first step
-  std::vector<std::uint32_t> watches_from_;  ///< by step of what is free: the first entry of its list
+  std::int64_t least_changed_ = 0;           ///< fewest of the changed numbers after the first step
+  std::vector<std::uint32_t> watches_from_;  ///< first entry of the list of each step of the free GPUs
   std::vector<Watch> watches_;
-  std::uint32_t unused_watch_ = kNoWatch;  ///< the first entry of the list of those that nothing uses
+  std::uint32_t unused_watch_ = kNoWatch;  ///< first entry of the list of unused ones
   std::vector<Watch> always_checked_;      ///< candidates that no list of a step finds
-  std::int64_t highest_level_ = 0;         ///< the most GPUs that a basis of those with watches counts on
-  WholeSeconds earliest_latest_ = 0;       ///< before this time no step may come for those of `Kind::Tail`
-  /// Candidates whose plans change at `first_change_`, by the number of GPUs.
+  std::int64_t highest_level_ = 0;         ///< most GPUs that a basis of watching candidates relies on
+  WholeSeconds earliest_latest_ = 0;  ///< earliest time at which a step may come for those of `Kind::Tail`
+  /// Number of candidates whose plans change at `first_change_`, by the number of GPUs.
   std::unordered_map<std::int64_t, int> num_first_changes_;
-  std::vector<std::uint32_t> alone_;  ///< candidates that alone change what is free at `first_change_`
+  /// Candidates that are the only ones to change the free GPUs at `first_change_`.
+  std::vector<std::uint32_t> alone_;
 };
 
 }  // namespace vtrain

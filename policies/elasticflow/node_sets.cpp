@@ -37,7 +37,7 @@ void NodeSets::file(const std::shared_ptr<Set>& set, std::int64_t fallback) {
 }
 
 void NodeSets::place_gang(const Gang& gang) {
-  // First the class of the gang's size, then larger ones, the largest first: the set in front is tried.
+  // First the class of the gang's size, then larger ones, the largest first. The front set is tried.
   std::vector<std::int64_t> candidates = {gang.gpus};
   for (const std::int64_t size : kClasses) {
     if (size > gang.gpus) candidates.push_back(size);

@@ -1,4 +1,4 @@
-/// Where ElasticFlow's simulator would place gangs: it decides which of them find their processes in place.
+/// Places of gangs in ElasticFlow's simulator. They decide which gangs find running processes there.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 namespace vtrain {
 
 /// Buddy-like placement of pkusys/ElasticFlow (Apache-2.0). Sets of nodes hold gangs; a set with free GPUs
-/// belongs to the largest class that divides their number. All gangs are placed anew at every decision, the
-/// largest first, so nothing is ever fragmented. What counts is the first rank of a gang, its GPU of lowest
-/// number: a gang whose (first rank, size) was seen before finds processes that need no start. Gangs whose
-/// sizes leave no whole set for one of them (three of 5 GPUs on two nodes of 8), on which that simulator
-/// stops, never find any.
+/// belongs to the largest class that divides their number. All gangs are placed again at every decision, the
+/// largest first, so nothing is ever fragmented. The first rank of a gang is its GPU of lowest number. A gang
+/// whose (first rank, size) was seen before finds processes that need no start. Some sizes of gangs leave no
+/// whole set for one of them (three of 5 GPUs on two nodes of 8). That simulator stops there; here such gangs
+/// never find any processes.
 class NodeSets {
  public:
   /// One gang to place. `id` names the job.
@@ -25,15 +25,15 @@ class NodeSets {
     std::int64_t gpus = 0;
   };
 
-  /// Equal nodes without gangs.
+  /// Begins with equal nodes without gangs.
   NodeSets(std::int64_t num_nodes, std::int64_t gpus_per_node)
       : num_nodes_(num_nodes), gpus_per_node_(gpus_per_node) {}
 
-  /// Places the gangs, which come in descending order of size, and remembers their ranks.
+  /// Places the gangs, given in descending order of size, and remembers their ranks.
   void place(std::span<const Gang> gangs);
-  /// Whether the job's gang was seen before at its place, when it was last placed.
+  /// True if the job's gang was seen before at its place, when it was last placed.
   bool is_warm(std::uint32_t id) const { return warm_.contains(id); }
-  /// Forgets what was seen.
+  /// Forgets the ranks seen.
   void forget() { seen_.clear(); }
 
  private:
@@ -47,7 +47,7 @@ class NodeSets {
   using SetList = std::vector<std::shared_ptr<Set>>;
 
   void place_gang(const Gang& gang);
-  /// Puts a set where its free GPUs say, or with the sets of `fallback` when it is full.
+  /// Puts a set into the class of its free GPUs, or with the sets of `fallback` if it is full.
   void file(const std::shared_ptr<Set>& set, std::int64_t fallback);
   void note_ranks();
   void note(const Gang& gang, std::int64_t rank);
@@ -55,7 +55,7 @@ class NodeSets {
   std::int64_t num_nodes_;
   std::int64_t gpus_per_node_;
   std::vector<std::int64_t> free_nodes_;                  ///< ascending
-  std::map<std::int64_t, SetList> classes_;               ///< each list by GPUs in use
+  std::map<std::int64_t, SetList> classes_;               ///< sets of each class by GPUs in use
   std::set<std::pair<std::int64_t, std::int64_t>> seen_;  ///< (first rank, GPUs)
   std::set<std::uint32_t> warm_;
 };

@@ -6,8 +6,8 @@
 namespace vtrain {
 namespace {
 
-/// Work and seconds this close to a limit, relatively and in seconds, may fall on the other side of it when
-/// the same numbers are summed in another order.
+/// Distance to a limit, relative and in seconds, within which a sum is uncertain. Added in another order,
+/// equal numbers may fall on the other side of the limit.
 constexpr double kRounding = 1e-9;
 constexpr double kNearSeconds = 4 * kRoundingTime;
 
@@ -59,7 +59,7 @@ void ShareFill::leave(GpuTimeline& left) {
   }
   if (!written_) view_->write(free_);
   if (plan_->end == context_.now) {
-    // Less than a second's rounding is left to do: the artifact never returns what is held for it.
+    // Less than a second's rounding is left: the artifact never returns the GPUs held for it.
     left = free_;
     left.add(context_.now, context_.now + 1, -plan_->gpus.at(context_.now));
     left.merge();
@@ -78,8 +78,8 @@ void ShareFill::begin_plan() {
   plan_->gpus.assign(from_, 0);
 }
 
-/// The plan of `plan_by_steps` where the level that it settles on is free throughout: then only the place of
-/// few steps matters. False if that is not so, or if rounding might make a difference.
+/// The plan of `plan_by_steps` if its chosen level is free throughout: then only the places of few steps
+/// matter. False if that is not so, or if rounding might make a difference.
 bool ShareFill::plan_amply(const FreeView& free, std::optional<std::int64_t> forced) {
   begin_plan();
   if (forced) {
@@ -103,7 +103,7 @@ bool ShareFill::plan_amply(const FreeView& free, std::optional<std::int64_t> for
   return hold_amply(free, below, level);
 }
 
-/// Holds a level where it is enough, and the level below before. Both are free throughout.
+/// Holds a level from the step where it suffices, and the level below before. Both are free throughout.
 bool ShareFill::hold_amply(const FreeView& free, const SpeedByGpus::Level& below,
                            const SpeedByGpus::Level& level) {
   const double latest = static_cast<double>(job_->deadline) - left_ / level.iterations_per_s;
@@ -143,7 +143,7 @@ void ShareFill::plan_by_steps(std::optional<std::int64_t> forced) {
   for (const SpeedByGpus::Level& level : job_->levels->levels()) {
     if (level.num_gpus.value > job_->max_gpus) break;
     fastest = std::max(fastest, level.iterations_per_s);
-    // What the level could do with all of the time, if all of its GPUs were free.
+    // Work at the level in all of the time, if all of its GPUs were free.
     const double most = fastest * static_cast<double>(job_->deadline - from_);
     if (most * (1 + kRounding) >= left_ && enough(level.num_gpus.value))
       return book_until_done(level.num_gpus.value, below);
@@ -152,18 +152,18 @@ void ShareFill::plan_by_steps(std::optional<std::int64_t> forced) {
   book_late(below, forced);
 }
 
-/// GPUs of at most `level` that the job can hold when so many are free.
+/// GPUs of at most `level` that the job can hold if `free` are free.
 std::int64_t ShareFill::fitting(std::int64_t level, std::int64_t free) const {
   return free >= level ? level : job_->level_within(free);
 }
 
-/// End of a step of what is free, as far as it lies before the deadline.
+/// End of a step of the free GPUs, limited to the deadline.
 WholeSeconds ShareFill::step_end(std::size_t step) const {
   const auto steps = free_.steps();
   return step + 1 < steps.size() ? std::min(steps[step + 1].time, due_) : due_;
 }
 
-/// Work done in [begin, end): the last slot counts up to the deadline only.
+/// Work done in [begin, end): the last slot counts only until the deadline.
 double ShareFill::work(WholeSeconds begin, WholeSeconds end, double speed) const {
   return static_cast<double>((end == due_ ? job_->deadline : end) - begin) * speed;
 }
@@ -196,7 +196,7 @@ bool ShareFill::hold_first(std::int64_t gpus, WholeSeconds first_end) {
   return false;
 }
 
-/// Whether `level`, on the steps up to the deadline, gets the work done, and from which step on.
+/// True if `level`, on the steps up to the deadline, gets the work done. Sets the step from which it is held.
 bool ShareFill::enough(std::int64_t level) {
   const double level_speed = job_->speed(level);
   const auto steps = free_.steps();
@@ -224,14 +224,14 @@ bool ShareFill::enough(std::int64_t level) {
   return false;
 }
 
-/// Books `level` from where it is enough, and the level below it before.
+/// Books `level` from the step where it suffices, and the level below it before.
 void ShareFill::book_until_done(std::int64_t level, std::int64_t below) {
   const auto steps = free_.steps();
   const double level_speed = job_->speed(level);
   basis_.level = level;
   basis_.due = due_;
   basis_.full_from = steps[full_step_].time;
-  // Where there is no level below, nothing is held before.
+  // Without a level below, nothing is held before.
   for (std::size_t i = below == 0 ? full_step_ : free_.index_from(from_); i <= last_step_; ++i) {
     const std::int64_t gpus = fitting(i >= full_step_ ? level : below, steps[i].gpus);
     plan_->gpus.append(steps[i].time, gpus);
@@ -247,8 +247,8 @@ void ShareFill::book_until_done(std::int64_t level, std::int64_t below) {
   finish_after_rounding(level);
 }
 
-/// Summed from the other end the work was enough, but this way something that is next to nothing is left at
-/// the deadline. It is done behind it, as in the artifact, or left out where the job would have no GPUs.
+/// Handles a rounding error: summed from the other end the work was done, but this sum leaves a tiny rest at
+/// the deadline. It is done after it, as in the artifact, or dropped if the job would have no GPUs.
 void ShareFill::finish_after_rounding(std::int64_t level) {
   basis_.kind = PlanBasis::Kind::Everything;
   plan_->finished = job_->deadline;
@@ -266,7 +266,7 @@ void ShareFill::finish_in_step(std::size_t step, std::int64_t gpus, double speed
   plan_->finished = begin + context_.whole_seconds(exact);
   plan_->end = context_.slot_from(plan_->finished);
   basis_.end = plan_->end;
-  // Rounding may put the end behind that of the step; the artifact does not book what is behind.
+  // Rounding may put the end after that of the step; the artifact does not book the time after.
   booked_until_ = step_end(step);
   basis_.counted_until = step_end(step);
   if (basis_.counted_until < due_) plan_->gpus.append(basis_.counted_until, 0);
@@ -275,9 +275,8 @@ void ShareFill::finish_in_step(std::size_t step, std::int64_t gpus, double speed
   basis_.kind = is_tail ? PlanBasis::Kind::Tail : PlanBasis::Kind::Level;
 }
 
-/// Books a job that cannot be in time: `level` up to the deadline, then whatever it can hold. What that
-/// leaves is the artifact's too, which is more than what was free less the plan where forced GPUs outlast the
-/// job.
+/// Books a job that will be late: `level` until the deadline, then as many GPUs as it can hold. The GPUs left
+/// are those of the artifact. They exceed the free ones minus the plan if forced GPUs outlast the job.
 void ShareFill::book_late(std::int64_t level, std::optional<std::int64_t> forced) {
   late_ = true;
   GpuTimeline& left = left_when_late_;

@@ -6,7 +6,7 @@
 namespace vtrain {
 namespace {
 
-/// Makes room for `size` elements. Those that are there keep their memory.
+/// Makes room for `size` elements. Present ones keep their memory.
 template <class Element>
 void grow_to(std::vector<Element>& elements, std::size_t size) {
   if (elements.size() < size) elements.resize(size);

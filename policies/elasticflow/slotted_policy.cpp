@@ -38,7 +38,7 @@ WholeSeconds align_to_slot(WholeSeconds start, WholeSeconds time, WholeSeconds s
 }
 
 WholeSeconds kept_seconds(double seconds) {
-  // What counts as done differs from a whole second by `kRoundingTime` at most, and that may be rounded too.
+  // Work that counts as done differs from a whole second by at most `kRoundingTime`, itself rounded.
   return std::max(static_cast<WholeSeconds>(std::ceil(seconds - 2 * kRoundingTime)), WholeSeconds{1});
 }
 
@@ -197,7 +197,7 @@ std::vector<std::uint32_t> SlottedPolicy::take_arrivals(SchedulingPass& pass) {
     live.levels = pass.curve(id);
     live.iterations_left = static_cast<double>(job.iterations);
     if (live.levels == nullptr) {
-      // A rigid job does a second's work a second.
+      // A rigid job does a second's work per second.
       live.levels = &rigid_.emplace_back(std::vector<SpeedByGpus::Level>{{job.num_gpus, 1.0}});
       live.iterations_left = to_seconds(time_on_gpus(job));
     }
@@ -266,7 +266,7 @@ const SpeedByGpus& SlottedPolicy::worthwhile(const SpeedByGpus& curve, CurveId i
 }
 
 void SlottedPolicy::apply(SchedulingPass& pass) {
-  // What shrinks makes room for what grows.
+  // Jobs that shrink make room for jobs that grow.
   for (const bool grows : {false, true}) {
     for (const std::uint32_t id : planned_) {
       const SlottedJob& job = jobs_[id];
@@ -282,7 +282,7 @@ void SlottedPolicy::apply(SchedulingPass& pass) {
       }
     }
   }
-  // Placements may refuse a gang for which there are GPUs enough; it is planned again at the next decision.
+  // Placements may refuse a gang although enough GPUs are free; the next decision plans it again.
   std::vector<std::pair<std::uint32_t, std::int64_t>> refused;
   const auto runs = [&](std::uint32_t id) { return pass.held_gpus(jobs_[id].job).value > 0; };
   if (std::ranges::none_of(planned_, runs)) {
@@ -301,7 +301,7 @@ void SlottedPolicy::apply(SchedulingPass& pass) {
 
 bool SlottedPolicy::stands_still(const SchedulingPass& pass, WholeSeconds now) const {
   if (!refused_again_ || arrivals_.due() || pass.more_to_come()) return false;
-  // Plans depend on the time that is left before a deadline.
+  // Plans depend on the time left before a deadline.
   return std::ranges::all_of(
       live_, [&](std::uint32_t id) { return jobs_[id].best_effort || jobs_[id].deadline + slot_ < now; });
 }

@@ -1,17 +1,17 @@
 // First come, first served: policies that start waiting jobs in an order of time, preempt none and reserve
 // nothing.
 //
-//  * `fifo`: jobs start in order of arrival; nothing overtakes the one at the head. It is the `fcfs` of
-//    Batsim and the `fifo` of Tiresias. O(1) a start.
+//  * `fifo`: jobs start in order of arrival; no job overtakes the one at the head. It is the `fcfs` of
+//    Batsim and the `fifo` of Tiresias. O(1) per start.
 //  * `fit-first`: every pass walks the waiting jobs in order of arrival and starts those that fit. Large
-//    gangs can starve. It is the `filler` of Batsim and the `fjf` (fit-job-first) of Tiresias. O(log n) a
+//    gangs can starve. It is the `filler` of Batsim and the `fjf` (fit-job-first) of Tiresias. O(log n) per
 //    start.
-//  * `recorded`: a job starts when it started on the cluster where it was recorded (`Job::original_start`).
-//    Under `count` it does so even where the log holds more GPUs than there are: the clocks of logs are
-//    coarse. Under other placements it starts as soon after as there is room for its gang; waiting jobs are
-//    walked as by `fit-first`, in the order of their recorded starts, and those that a failing node stopped
-//    come last. A job without a recorded start is to start when it is submitted. Jobs run as long as they
-//    did, beyond their requested times too. O(log n) a start.
+//  * `recorded`: a job starts at its start in the recorded log (`Job::original_start`). Under `count` it does
+//    so even if the log holds more GPUs than there are: the clocks of logs are coarse. Under other placements
+//    it starts as soon after as its gang has room. Waiting jobs are walked as by `fit-first`, in the order of
+//    their recorded starts; jobs that a failing node stopped come last. A job without a recorded start starts
+//    when it is submitted. Jobs run for their recorded times, even beyond their time limits. O(log n) per
+//    start.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -44,14 +44,14 @@ class Fifo final : public Policy {
   }
 
  private:
-  std::deque<JobId> waiting_;  ///< in order of arrival, which is that of the ids
+  std::deque<JobId> waiting_;  ///< waiting jobs in order of arrival, which is that of the ids
 };
 
 /// Walks a queue and starts the jobs that fit.
 void start_fitting(SchedulingPass& pass, WaitingQueue& waiting) {
   auto position = waiting.first_fitting(0, pass.free_gpus());
   while (position) {
-    // Enough free GPUs need not be room: under `yarn` they may lie on too many nodes.
+    // Enough free GPUs may not be enough room: under `yarn` they may lie on too many nodes.
     if (pass.try_start(waiting.job(*position))) waiting.remove(*position);
     position = waiting.first_fitting(*position + 1, pass.free_gpus());
   }
@@ -111,9 +111,10 @@ class Recorded final : public Policy {
     return job.original_start == Job::kNoStart ? job.submit : job.original_start;
   }
 
-  std::priority_queue<Start, std::vector<Start>, std::greater<>> upcoming_;  ///< submitted, not to start yet
-  WaitingQueue waiting_;   ///< jobs that were to start by now, in the order in which they were
-  std::int64_t late_ = 0;  ///< jobs that start later than recorded
+  /// Submitted jobs with later starts.
+  std::priority_queue<Start, std::vector<Start>, std::greater<>> upcoming_;
+  WaitingQueue waiting_;   ///< jobs that should have started by now, in that order
+  std::int64_t late_ = 0;  ///< number of jobs that start later than recorded
   GpuCount excess_{0};     ///< least number of free GPUs, if below 0
 };
 

@@ -15,7 +15,7 @@ void WaitingQueue::push_back(JobId job, GpuCount num_gpus, SimDuration time_limi
 
 void WaitingQueue::insert(JobId job, GpuCount num_gpus, SimDuration time_limit) {
   if (tail_ == 0 || jobs_[tail_ - 1] < job) return push_back(job, num_gpus, time_limit);
-  // Places that were left keep the id that they had, so the ids ascend over all places.
+  // Empty places keep their former ids, so the ids ascend over all places.
   const auto place = std::lower_bound(jobs_.begin(), jobs_.begin() + tail_, job);
   if (*place != job) return repack_with(job, {num_gpus.value, time_limit});
   const auto position = static_cast<Position>(place - jobs_.begin());
@@ -46,7 +46,7 @@ std::optional<WaitingQueue::Position> WaitingQueue::first_fitting(Position from,
       node *= 2;
       continue;
     }
-    // On to the stretch that follows: up while this one ends its parent's, then to the right.
+    // Continue with the next stretch: up while this one ends its parent's, then to the right.
     while (node % 2 == 1)
       node /= 2;
     if (node == 0) return std::nullopt;
@@ -55,7 +55,7 @@ std::optional<WaitingQueue::Position> WaitingQueue::first_fitting(Position from,
 }
 
 std::optional<WaitingQueue::Position> WaitingQueue::find(JobId job) const {
-  // Places that were left keep the id that they had, so the ids ascend over all places in use.
+  // Empty places keep their former ids, so the ids ascend over all places in use.
   const auto place = std::lower_bound(jobs_.begin() + head_, jobs_.begin() + tail_, job);
   const auto position = static_cast<Position>(place - jobs_.begin());
   if (position == tail_ || jobs_[position] != job || !taken(position)) return std::nullopt;
@@ -90,7 +90,7 @@ void WaitingQueue::repack_with(JobId extra, Minima minima) {
     jobs.insert(place, extra);
     ++num_jobs_;
   }
-  // At least as many free places as waiting jobs, so that re-packing costs O(1) a job.
+  // At least as many free places as waiting jobs, so that re-packing costs O(1) per job.
   capacity_ = std::bit_ceil(static_cast<Position>(std::max<std::size_t>(2 * num_jobs_, 64)));
   head_ = 0;
   tail_ = static_cast<Position>(num_jobs_);

@@ -1,18 +1,18 @@
 // Earliest deadline first: preemptive list policies whose key is the deadline. Jobs without one come last,
 // ties go in order of arrival, and a job that has missed its deadline keeps its place.
 //
-//  * `edf`: a job with a curve gets, in its turn, the number of GPUs that it asks for or, of fewer that are
-//    left, that on which it is fastest. GPUs that no waiting job can use then go to the running jobs in the
-//    same order, to each the number on which it is fastest. Jobs are resized whenever that changes.
-//    `growth=greedy` gives a job, in its turn, all that make it faster; `resize=no` gives it the number it
-//    asks for, as every other job. On a cluster of several GPU types a gang has GPUs of one type, that on
-//    which the job is fastest, and moves for that; it grows on the type that it has. `resize=no` leaves types
-//    to placement.
+//  * `edf`: a job with a curve gets, in its turn, the number of GPUs that it requests or, if fewer are left,
+//    the number of these on which it is fastest. GPUs that no waiting job can use then go to the running jobs
+//    in that order, to each the number on which it is fastest. Jobs are resized whenever that changes.
+//    `growth=greedy` gives a job, in its turn, all GPUs that make it faster; `resize=no` gives it the
+//    requested number, as to every other job. On a cluster of several GPU types a gang has GPUs of one type,
+//    the one on which the job is fastest, and moves for that; it grows on its present type. `resize=no`
+//    leaves types to placement.
 //  * `edf-admission`: `edf:growth=greedy`, but a job with a deadline is rejected on arrival if it could not
-//    meet it, or if a job that would meet its deadline no longer could. To find out, the policy follows the
+//    meet it, or if a job that would meet its deadline no longer could. For this test the policy follows the
 //    schedule of the admitted jobs to its end, without further arrivals. Jobs without a deadline are always
-//    admitted; as they come after all others, they delay none of these. Every admitted job meets its deadline
-//    where run times are known exactly, nothing fails, interruptions cost nothing and any free GPUs will do
+//    admitted; they come after all others, so they delay none of these. Every admitted job meets its deadline
+//    if run times are known exactly, nothing fails, interruptions are free and all free GPUs are usable
 //    (`count` placement). A test follows each of the n admitted jobs with a deadline to its end.
 #include <algorithm>
 #include <cstddef>
@@ -29,22 +29,22 @@
 namespace vtrain {
 namespace {
 
-/// The fewest GPUs on which a job can run: the first level of its curve, or the number it asks for.
+/// Fewest GPUs on which a job can run: the first level of its curve, or the requested number.
 GpuCount smallest_level(const SchedulingPass& pass, JobId job) {
   const SpeedByGpus* const curve = pass.curve(job);
   return curve == nullptr ? pass.job(job).num_gpus : curve->levels().front().num_gpus;
 }
 
-/// GPUs and how fast a job is on them: iterations a second, or a multiple of the speed that the run time of a
-/// rigid job tells of.
+/// GPUs and a job's speed on them: iterations a second, or, for a rigid job, a multiple of the speed that its
+/// run time implies.
 struct GpuSpeed {
   Allocation gpus{};
   double speed = 0;
 };
 
-/// The level on which a job is fastest on at most `left` GPUs, and of equally fast ones the smallest. A job
-/// gets no more than its `max_gpus`, if given, or the number it asks for, whichever is more. A rigid job has
-/// one level, the number it asks for. 0 GPUs if the job cannot run on what is left.
+/// The level on which a job is fastest on at most `left` GPUs; of equally fast ones the smallest. A job gets
+/// no more than its `max_gpus`, if given, or the requested number, if larger. A rigid job has one level, the
+/// requested number. 0 GPUs if the job cannot run on the GPUs left.
 GpuSpeed fastest_within(const SchedulingPass& pass, JobId id, const Allocation& left) {
   const Job& job = pass.job(id);
   const SpeedByGpus* const curve = pass.curve(id);
@@ -64,8 +64,8 @@ GpuSpeed fastest_within(const SchedulingPass& pass, JobId id, const Allocation& 
   return fastest;
 }
 
-/// GPUs on which a job is fastest, of those left of each type; of equally fast types that of `held`, else the
-/// first. `left` has one number where types do not matter.
+/// GPUs on which a job is fastest, of those left of each type. Of equally fast types the type of `held`,
+/// otherwise the first. `left` has one number if types do not matter.
 GpuSpeed fastest_of(const SchedulingPass& pass, JobId id, std::span<const std::int64_t> left,
                     std::optional<std::uint32_t> held) {
   const auto count = [&](std::size_t type) { return GpuCount(static_cast<std::int32_t>(left[type])); };
@@ -79,7 +79,7 @@ GpuSpeed fastest_of(const SchedulingPass& pass, JobId id, std::span<const std::i
   return best;
 }
 
-/// True if a rigid job takes as long on every type that it may use as it did where its run time was recorded.
+/// True if a rigid job's run time on every type that it may use is the recorded one.
 bool runs_as_recorded(const SchedulingPass& pass, JobId id) {
   const GpusByType* const by_type = GpuPool::types(pass);
   const Job& job = pass.job(id);
@@ -88,14 +88,14 @@ bool runs_as_recorded(const SchedulingPass& pass, JobId id) {
          });
 }
 
-/// GPUs of the whole cluster, by type where types matter.
+/// GPUs of the whole cluster, by type if types matter.
 std::vector<std::int64_t> all_gpus(const SchedulingPass& pass) {
   if (GpuPool::types(pass) == nullptr) return {pass.total_gpus().value};
   const std::span<const std::int64_t> total = GpuPool::types(pass)->total();
   return {total.begin(), total.end()};
 }
 
-/// GPUs that `SchedulingPass::usable_gpus` counts, by type where types matter.
+/// GPUs that `SchedulingPass::usable_gpus` counts, by type if types matter.
 std::vector<std::int64_t> usable_gpus(const SchedulingPass& pass) {
   std::vector<std::int64_t> gpus{pass.usable_gpus().value};
   if (GpuPool::types(pass) != nullptr) GpuPool::types(pass)->get_usable(gpus);
@@ -114,10 +114,10 @@ class RigidEdf final : public ListPolicy {
   bool may_skip_order(const SchedulingPass&) override { return true; }
 };
 
-/// Who may hold more GPUs than it asks for.
+/// Jobs that may hold more GPUs than they request.
 enum class EdfGrowth : std::uint8_t {
   Spare,   ///< jobs in their turn, by GPUs that no waiting job can use
-  Greedy,  ///< jobs in their turn, by all that make them faster
+  Greedy,  ///< jobs in their turn, by all GPUs that make them faster
 };
 
 class ElasticEdf : public ListPolicy {
@@ -128,7 +128,7 @@ class ElasticEdf : public ListPolicy {
   bool chooses_types() const override { return true; }
 
  protected:
-  /// A job that can run on no type of GPUs is turned away.
+  /// A job that can run on no type of GPUs is rejected.
   bool admits(const SchedulingPass& pass, JobId job) override {
     return GpuPool::types(pass) == nullptr || fastest_of(pass, job, all_gpus(pass), {}).speed > 0;
   }
@@ -165,26 +165,26 @@ class ElasticEdf : public ListPolicy {
   EdfGrowth growth_;
 };
 
-/// Margin before its deadline at which a job must end to be admitted, if its end follows from the speeds of
-/// curves, its own or those of jobs before it. It is more than the sum of rounding to nanoseconds at every
+/// Margin before its deadline at which a job must end to be admitted. It applies if the end follows from the
+/// speeds of curves, of the job or of jobs before it. It exceeds the sum of rounding to nanoseconds at every
 /// event of their lives. Rigid jobs alone are followed exactly.
 constexpr SimDuration kMargin = std::chrono::milliseconds(1);
-/// Further margin, as a part of the time to the deadline, where types differ: the simulation counts speeds
-/// in billionths.
+/// Further margin, as a part of the time to the deadline, if types differ: the simulation counts speeds in
+/// billionths.
 constexpr std::int64_t kMarginParts = 50'000'000;
 /// Distance up to which two ends of such jobs are equal.
 constexpr SimDuration kSame = std::chrono::microseconds(1);
 constexpr SimDuration kNever = SimDuration::max();
 
-/// Follows the schedule of admitted jobs to its end, as if no other job came: each has, in its turn, the GPUs
-/// on which it is fastest of those that the jobs before it leave.
+/// Follows the schedule of admitted jobs to its end, without further arrivals. Each has, in its turn, the
+/// GPUs on which it is fastest of those that the jobs before it leave.
 ///
-/// The end of a job changes the GPUs of jobs behind it alone, up to the first to which as many GPUs are left
-/// as before, of each type. So an end costs O(running jobs + jobs that are looked at), and a schedule as many
-/// ends as it has jobs.
+/// The end of a job changes only the GPUs of jobs after it. The change stops at the first job with as many
+/// GPUs left as before, of each type. So an end costs O(running jobs + visited jobs), and a schedule has as
+/// many ends as jobs.
 class EdfSchedule {
  public:
-  /// A job that may be followed, with what does not change in its life.
+  /// A job that may be followed, with the constants of its life.
   struct Entry {
     Entry(const SchedulingPass& pass, JobId id)
         : job(id),
@@ -197,23 +197,23 @@ class EdfSchedule {
     JobId job;
     SimTime deadline;
     bool is_elastic;
-    bool is_exact;   ///< whether its work takes exactly its run time
+    bool is_exact;   ///< true if its work takes exactly its run time
     GpuCount least;  ///< its smallest level
-    GpuSpeed most;   ///< where GPUs enough are left
+    GpuSpeed most;   ///< its GPUs if enough are left
   };
   /// A job of the schedule.
   struct Planned {
-    SimDuration latest{0};  ///< end, from now, up to which it is in time
-    bool exact = true;      ///< whether no elastic job is among it and those before it
-    SimDuration end{0};     ///< from now; `kNever` if none comes
+    SimDuration latest{0};  ///< latest end, from now, for which it is in time
+    bool exact = true;      ///< true if neither it nor a job before it is elastic
+    SimDuration end{0};     ///< end from now; `kNever` if none comes
 
     bool is_late() const { return end > latest; }
   };
 
   /// Follows these jobs, which are in the order of deadlines. If `watched` is the number of one, it may stop
-  /// as soon as that one is late.
+  /// once that one is late.
   void follow(const SchedulingPass& pass, std::span<const Entry> jobs, std::size_t watched = SIZE_MAX);
-  /// The jobs that were followed.
+  /// Jobs that were followed.
   std::span<const Planned> jobs() const { return jobs_; }
 
  private:
@@ -236,15 +236,15 @@ class EdfSchedule {
   /// Picks the GPUs that a job gets of `left_`.
   GpuSpeed choose(const SchedulingPass& pass, const Entry& entry, const GpuSpeed& held) const;
   void change_gpus(const Entry& entry, std::uint32_t number, const GpuSpeed& gpus, SimDuration now);
-  /// GPUs that the jobs before a job leave, by type; -1 before they are known.
+  /// GPUs that the jobs before a job leave, by type; -1 while unknown.
   std::span<std::int64_t> left_before(std::uint32_t number) {
     return std::span(left_before_).subspan(number * left_.size(), left_.size());
   }
 
   std::vector<Planned> jobs_;
-  std::vector<Progress> progress_;         ///< [jobs], and one that is before the first and behind the last
-  std::vector<std::uint32_t> running_;     ///< numbers of all that run, and some that do no longer
-  std::vector<std::int64_t> left_;         ///< [types]: GPUs not handed out
+  std::vector<Progress> progress_;      ///< [jobs], and one that is both before the first and after the last
+  std::vector<std::uint32_t> running_;  ///< numbers of all running jobs, and of some that have stopped
+  std::vector<std::int64_t> left_;      ///< [types]: GPUs not handed out
   std::vector<std::int64_t> left_before_;  ///< [jobs][types]
 };
 
@@ -291,8 +291,8 @@ void EdfSchedule::follow(const SchedulingPass& pass, std::span<const Entry> entr
       all_have_most = all_have_most && progress.held.speed == entries[number].most.speed;
       return false;
     });
-    // Nobody else can ever run on what is in service, or ends while the clock can tell; or all run to their
-    // ends as they do.
+    // Either no other job can ever run on the GPUs in service or end within the range of the clock, or all
+    // run to their ends on their present GPUs.
     if (next == kNever || (all_have_most && running_.size() == num_live)) return;
     if (watched < jobs_.size() && next > jobs_[watched].latest && jobs_[watched].is_late()) return;
     std::uint32_t first = UINT32_MAX;
@@ -360,11 +360,11 @@ class EdfAdmission final : public ElasticEdf {
 
  private:
   bool admits(const SchedulingPass& pass, JobId job) override;
-  /// The schedule is followed without jobs that have no deadline, which hold GPUs, too.
+  /// The schedule ignores jobs without a deadline, which hold GPUs, too.
   bool prefers_free_types() const override { return false; }
 
-  std::vector<EdfSchedule::Entry> admitted_;  ///< live ones with a deadline, in the order of deadlines
-  EdfSchedule with_;                          ///< the last one with the job that asked
+  std::vector<EdfSchedule::Entry> admitted_;  ///< live jobs with a deadline, in the order of deadlines
+  EdfSchedule with_;                          ///< last schedule with the tested job
   EdfSchedule without_;
 };
 
@@ -382,7 +382,7 @@ bool EdfAdmission::admits(const SchedulingPass& pass, JobId id) {
   if (!is_late && std::ranges::none_of(with, &EdfSchedule::Planned::is_late)) return true;
   admitted_.erase(admitted_.begin() + index);
   if (is_late) return false;
-  // Who is late anyway does not count, unless he would be later.
+  // A job that is late anyway does not count, unless it would be later.
   without_.follow(pass, admitted_);
   const std::span<const EdfSchedule::Planned> without = without_.jobs();
   for (std::size_t i = 0; i < without.size(); ++i) {

@@ -18,7 +18,7 @@ class Gittins final : public LasQueues {
   Gittins(LasOptions options, GittinsIndex index) : LasQueues(std::move(options)), index_(std::move(index)) {}
 
  private:
-  /// A running job that others, its siblings, were submitted with at the same instant.
+  /// A running job that was submitted at one instant with others, its siblings.
   struct Sibling {
     JobId job;
     GpuCount num_gpus{0};
@@ -44,8 +44,8 @@ class Gittins final : public LasQueues {
     return true;
   }
 
-  // Jobs that were submitted at the same instant, if they tie, stand as they did at the last pass. So no pass
-  // may be skipped in which two of them change places or one changes its queue.
+  // Siblings that tie keep their order of the last pass. So a pass may not be skipped if two of them change
+  // places or one changes its queue.
   bool may_skip_order(const SchedulingPass& pass) override {
     if (!LasQueues::may_skip_order(pass)) return false;
     const bool skip = siblings_known_ && !siblings_move(pass);
@@ -69,8 +69,7 @@ class Gittins final : public LasQueues {
     return pass.job(sibling.job).submit;
   }
 
-  /// Whether running jobs that were submitted at the same instant have left the queue or the order that they
-  /// were in after the last pass that was not skipped.
+  /// True if running siblings have left the queue or the order of the last pass that was not skipped.
   bool siblings_move(const SchedulingPass& pass) {
     std::erase_if(siblings_, [&](const Sibling& s) { return pass.state(s.job) != JobState::Running; });
     for (std::size_t i = 1; i < siblings_.size(); ++i) {
@@ -87,18 +86,18 @@ class Gittins final : public LasQueues {
     return pass.attained(sibling.job) >= time_to_leave(sibling.queue, sibling.num_gpus);
   }
 
-  /// The rank of a running job.
+  /// Rank of a running job.
   std::int64_t rank(const SchedulingPass& pass, JobId job, GpuCount num_gpus) {
     const double service = to_seconds(pass.attained(job)) * static_cast<double>(num_gpus.value);
     return index_.rank(service, passed_[job.value]);
   }
 
   GittinsIndex index_;
-  std::vector<std::uint32_t> passed_;  ///< by `JobId`: values of the sample
-  std::vector<bool> has_siblings_;     ///< by `JobId`
-  std::vector<Sibling> siblings_;      ///< by submission, then as in the list, if known
+  std::vector<std::uint32_t> passed_;  ///< sample values reached, by `JobId`
+  std::vector<bool> has_siblings_;     ///< true if the job has siblings, by `JobId`
+  std::vector<Sibling> siblings_;      ///< siblings by submission, then in list order, if known
   bool siblings_known_ = true;
-  bool siblings_wanted_ = false;  ///< after this pass
+  bool siblings_wanted_ = false;  ///< true if siblings must be collected after this pass
 };
 
 }  // namespace

@@ -29,13 +29,13 @@ GittinsIndex::GittinsIndex(std::vector<double> sample, double delta) : sample_(s
   };
   ranks_.assign(size + 1, 0);
   for (std::size_t at = 0; at < size; ++at) {
-    // A job that would end at this value is looked at one second before.
+    // A job that would end at this value is considered one second before.
     const double attained = sample_[at] - 1;
     const std::size_t begin = count_up_to(attained);
     const std::size_t end = attained + delta > sample_.back() - 1 ? size - 1 : count_up_to(attained + delta);
     const double beyond = static_cast<double>(size - begin);
     const double ends = end > begin ? static_cast<double>(end - begin) : 0;
-    // Decimals as the peer rounds them.
+    // Decimals as rounded by the peer.
     const double chance = round_to_decimals(ends / beyond, 5);
     const double within = end > begin ? sums[end] - sums[begin] : 0;
     const double expected = round_to_decimals((within + delta * static_cast<double>(size - end)) / beyond, 5);

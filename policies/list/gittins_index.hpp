@@ -9,26 +9,25 @@
 
 namespace vtrain {
 
-/// Ranks a job by the service it has attained: the chance that it ends within the next quantum over the
-/// service expected until then, as Tiresias (NSDI'19, section 3.3) computes it from a sample, with the
-/// roundings of its simulator.
+/// Ranks a job by the service it has attained. The rank is the probability that the job ends within the next
+/// quantum over the service expected until then. Tiresias (NSDI'19, section 3.3) computes it from a sample;
+/// the roundings are those of its simulator.
 class GittinsIndex {
  public:
   /// `sample`: services of past jobs in GPU-seconds, at least one, positive, in any order. `delta`: the
   /// quantum, positive.
   GittinsIndex(std::vector<double> sample, double delta);
-  /// Reads the sample from a file: one number a line, after a header `duration` if there is one.
+  /// Reads the sample from a file: one number per line, optionally after a header `duration`.
   static Result<GittinsIndex> read(const std::string& file, double delta);
 
-  /// The rank of a job with this service, in GPU-seconds: higher is more urgent. In 1e-4 of the simulator's
-  /// unit; 0 for a job that has outlived the sample. O(log sample).
+  /// Rank of a job with this service, in GPU-seconds: higher is more urgent. In 1e-4 of the simulator's unit;
+  /// 0 for a job with more service than all of the sample. O(log sample).
   std::int64_t rank(double attained) const {
     std::uint32_t passed = 0;
     return rank(attained, passed);
   }
-  /// The same for a job whose service never falls. `passed` is how many values of the sample it had come to
-  /// when its rank was last looked up, 0 at first, and is kept up to date. O(log values that it has come to
-  /// since).
+  /// Rank of a job whose service never falls. `passed` is the number of sample values that it had reached at
+  /// the last call, 0 at first; the call updates it. O(log values reached since).
   std::int64_t rank(double attained, std::uint32_t& passed) const;
 
  private:

@@ -114,7 +114,7 @@ SimTime LasQueues::peer_timer(const SchedulingPass& pass, const ListedJob& job) 
   if (time_to_leave(job.key.primary, job.num_gpus) == SimDuration::max()) return SimTime::max();
   const SimDuration threshold = options_.thresholds[static_cast<std::size_t>(job.key.primary)];
   const std::int32_t rate = options_.service == ServiceKind::Time ? 1 : job.num_gpus.value;
-  // The peer would look again at this very instant, for ever, when the quotient is 0.
+  // With a quotient of 0 the peer would repeat this instant without end.
   constexpr std::chrono::seconds kSoonest(1);
   const SimDuration left = std::max<SimDuration>(
       std::chrono::floor<std::chrono::seconds>((threshold - pass.attained(job.job)) / rate), kSoonest);

@@ -17,9 +17,9 @@ enum class ServiceKind {
   GpuTime,  ///< seconds on GPUs x GPUs
 };
 
-/// Instant at which a running job leaves its queue.
+/// Rule for the instant at which a running job leaves its queue.
 enum class DemotionTimer {
-  Exact,  ///< when its service reaches the threshold
+  Exact,  ///< exactly when its service reaches the threshold
   Peer,   ///< as in the Tiresias simulator, see `LasQueues`
 };
 
@@ -32,19 +32,19 @@ struct LasOptions {
   std::vector<SimDuration> thresholds;
 };
 
-/// Reads the parameter `queues`: thresholds that increase.
+/// Reads the parameter `queues`: increasing thresholds.
 Result<std::vector<SimDuration>> read_thresholds(const PolicyArguments& arguments);
 /// Reads the parameters `queues` and `timer`; `service` is left to the caller.
 Result<LasOptions> read_las_options(const PolicyArguments& arguments);
 
-/// A list policy with queues of falling priority. A job joins the tail of the first queue and, when its
-/// attained service reaches the queue's threshold, moves to the tail of the next; jobs that reach theirs at
-/// the same instant move in order of arrival. Lower queues get what higher ones leave. After each pass the
+/// A list policy with queues of falling priority. A job joins the tail of the first queue. When its attained
+/// service reaches the queue's threshold, it moves to the tail of the next. Jobs that reach theirs at one
+/// instant move in order of arrival. Lower queues get the GPUs that higher ones leave. After each pass the
 /// running jobs of a queue go before its waiting ones.
 ///
-/// With `DemotionTimer::Peer` a job moves by one queue a pass at most, and the pass at which its move is
-/// noticed may be late: the timer is set to now + (threshold - time on GPUs) / GPUs, rounded down to whole
-/// seconds, which mixes seconds and GPU-seconds and is right only for a job that has not run before.
+/// With `DemotionTimer::Peer` a job moves by at most one queue per pass, and that pass may be late. The timer
+/// is set to now + (threshold - time on GPUs) / GPUs, rounded down to whole seconds. This mixes seconds and
+/// GPU-seconds and is right only for a job that has not run before.
 class LasQueues : public ListPolicy {
  public:
   explicit LasQueues(LasOptions options) : options_(std::move(options)) {}
@@ -52,7 +52,7 @@ class LasQueues : public ListPolicy {
  protected:
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override;
   bool update_running(const SchedulingPass& pass, std::span<ListedJob> running) override;
-  /// The peer's queues depend on when it looked.
+  /// The peer's queues depend on the times of its passes.
   bool may_skip_order(const SchedulingPass&) override { return options_.timer == DemotionTimer::Exact; }
   void after_walk(SchedulingPass& pass, std::span<ListedJob> running,
                   std::span<const ListedJob> started) override;
@@ -62,7 +62,7 @@ class LasQueues : public ListPolicy {
   SimDuration time_to_leave(std::int64_t queue, GpuCount num_gpus) const;
 
  private:
-  /// A running job leaves its queue; or would have left it, had it not been stopped.
+  /// A running job leaves its queue, or would have left it if it had not been stopped.
   struct Demotion {
     SimTime at;
     JobId job;
@@ -70,30 +70,30 @@ class LasQueues : public ListPolicy {
     std::int64_t queue = 0;
     friend bool operator>(const Demotion& a, const Demotion& b) { return a.at > b.at; }
   };
-  /// One that has come about, on the way to the list.
+  /// A demotion that has happened, on the way to the list.
   struct Demoted {
     SimTime at;
     ListedJob* job;
   };
 
-  /// Instant at which a running job left a queue or will leave it; `SimTime::max()` if that is beyond the
-  /// clock.
+  /// Instant at which a running job left a queue or will leave it; `SimTime::max()` if that exceeds the range
+  /// of the clock.
   SimTime demotion_time(const SchedulingPass& pass, JobId job, GpuCount num_gpus, std::int64_t queue) const;
   /// Adds the demotion of a running job to `demotions_`.
   void schedule_demotion(const SchedulingPass& pass, JobId job, GpuCount num_gpus, std::int64_t queue);
   /// Removes the demotions that are due, and adds the next ones of these jobs.
   void pop_due_demotions(const SchedulingPass& pass);
-  /// Asks for a pass at the next demotion.
+  /// Requests a pass at the next demotion.
   void request_next_pass(SchedulingPass& pass);
   /// Instant at which the peer checks whether a running job leaves its queue; `SimTime::max()` in the last.
   SimTime peer_timer(const SchedulingPass& pass, const ListedJob& job) const;
 
   LasOptions options_;
-  /// Of all running jobs that are not in the last queue, the next one first. Not for the peer.
+  /// Demotions of all running jobs that are not in the last queue, the next one first. Not for the peer.
   std::priority_queue<Demotion, std::vector<Demotion>, std::greater<>> demotions_;
-  bool some_due_ = false;         ///< since the list was last brought up to date
-  std::vector<Demoted> demoted_;  ///< while it is
-  std::int64_t first_stamp_ = 0;  ///< ahead of all jobs
+  bool some_due_ = false;         ///< true if jobs were demoted since the list was last updated
+  std::vector<Demoted> demoted_;  ///< demoted jobs while the list is updated
+  std::int64_t first_stamp_ = 0;  ///< stamp before those of all jobs
 };
 
 }  // namespace vtrain

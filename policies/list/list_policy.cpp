@@ -23,7 +23,7 @@ void ListPolicy::begin(const SchedulingPass& view) {
   running_.clear();
   unordered_.clear();
   some_ended_ = false;
-  // The list is in the order of arrival where keys are equal.
+  // The list is in the order of arrival if keys are equal.
   std::size_t next_running = 0;
   for (const JobId job : view.waiting()) {
     for (; next_running < view.running().size() && view.running()[next_running] < job; ++next_running)
@@ -257,7 +257,7 @@ void ListPolicy::select_running(const SchedulingPass& pass, std::span<const List
     }
     pool_.take(job.kind, gpus);
     const bool resized = gpus.gpus != had.gpus;
-    // One that should go to GPUs of another type starts there, if that is where placement would put it.
+    // A job that moves to GPUs of another type starts there, if placement would put it there.
     const bool moves = gpus.type != had.type || (!resized && pool_.splits_gangs());
     if (moves) preempted_.push_back(job);
     if (resized || moves) changes_.push_back({job, !moves, gpus});
@@ -388,7 +388,7 @@ OrderedJobs::Sizes ListPolicy::refused_sizes(const SchedulingPass& pass) const {
   if (resizes() || pass.shares_gpus() || GpuPool::num_kinds(pass) > 1) return sizes;
   for (const Refusal& refusal : refusals_)
     sizes |= OrderedJobs::size(refusal.gpus.gpus);
-  // One that was preempted may have its gang back though no new one of its size finds room.
+  // A preempted job may have its gang back although no new one of its size finds room.
   for (const ListedJob& job : preempted_)
     sizes &= ~OrderedJobs::size(job.num_gpus);
   return sizes;

@@ -34,7 +34,7 @@ void OrderedJobs::erase(const ListedJob& job) {
   const std::size_t at = block_of(job);
   Block& block = blocks_[at];
   block.erase(std::lower_bound(block.begin(), block.end(), job));
-  // Small neighbours become one, so that the number of blocks follows that of the jobs.
+  // Small neighbours are merged, so that the number of blocks follows that of the jobs.
   if (at + 1 < blocks_.size() && block.size() + blocks_[at + 1].size() <= kMaxBlock / 2) {
     block.insert(block.end(), blocks_[at + 1].begin(), blocks_[at + 1].end());
     erase_block(at + 1);

@@ -13,7 +13,7 @@
 
 namespace vtrain {
 
-/// What a list policy orders jobs by: lower comes first. The members are compared in turn.
+/// Key by which a list policy orders jobs, lower first. The members are compared in turn.
 struct PriorityKey {
   std::int64_t primary = 0;
   std::int64_t secondary = 0;
@@ -22,13 +22,13 @@ struct PriorityKey {
   friend auto operator<=>(const PriorityKey&, const PriorityKey&) = default;
 };
 
-/// A live job in the list of a policy. No two have the same key and stamp.
+/// A live job in the list of a policy. No two have equal key and stamp.
 struct ListedJob {
   PriorityKey key;
   std::int64_t stamp = 0;  ///< orders jobs of equal keys, as a stable sort would
   JobId job;
   GpuCount num_gpus;
-  std::uint32_t kind = 0;  ///< what GPUs it may use, see `GpuPool`
+  std::uint32_t kind = 0;  ///< GPUs that it may use, see `GpuPool`
 
   /// Order in the list.
   friend bool operator<(const ListedJob& a, const ListedJob& b) {
@@ -37,11 +37,11 @@ struct ListedJob {
   }
 };
 
-/// Listed jobs in order, kept in blocks that each know their smallest gang of every kind, so that a walk
-/// passes over what does not fit.
+/// Listed jobs in order, kept in blocks that each know their smallest gang of every kind. So a walk skips
+/// jobs that do not fit.
 class OrderedJobs {
  public:
-  /// For jobs of kinds below `num_kinds`.
+  /// Makes an empty list for jobs of kinds below `num_kinds`.
   explicit OrderedJobs(std::size_t num_kinds = 1) : num_kinds_(num_kinds) {}
 
   /// A place in the list. Valid until the next `insert` or `erase`.
@@ -52,16 +52,16 @@ class OrderedJobs {
 
   /// O(sqrt n) in practice: one block moves.
   void insert(const ListedJob& job);
-  /// Takes out a job that is in the list.
+  /// Removes a job that is in the list.
   void erase(const ListedJob& job);
-  /// Numbers of GPUs below 63, a bit each.
+  /// A set of numbers of GPUs below 63, a bit each.
   using Sizes = std::uint64_t;
   static Sizes size(GpuCount num_gpus) { return num_gpus < kLarge ? Sizes{1} << num_gpus.value : 0; }
-  /// The first job at or after `from` that needs at most `max_gpus[kind]` and none of the numbers `without`,
+  /// The first job at or after `from` that needs at most `max_gpus[kind]` and none of the sizes in `without`,
   /// if any.
   std::optional<Position> first_fitting(Position from, std::span<const GpuCount> max_gpus,
                                         Sizes without = 0) const;
-  /// The same with one kind of jobs.
+  /// The first fitting job in a list with one kind of jobs.
   std::optional<Position> first_fitting(Position from, GpuCount max_gpus) const {
     return first_fitting(from, {&max_gpus, 1});
   }
@@ -71,7 +71,7 @@ class OrderedJobs {
  private:
   using Block = std::vector<ListedJob>;
   static constexpr std::size_t kMaxBlock = 128;
-  static constexpr GpuCount kLarge{63};  ///< from here on sizes have the last bit in common
+  static constexpr GpuCount kLarge{63};  ///< sizes from here on share the last bit
 
   static Sizes size_in_block(GpuCount num_gpus) { return Sizes{1} << std::min(num_gpus, kLarge).value; }
 
@@ -87,8 +87,8 @@ class OrderedJobs {
 
   std::size_t num_kinds_;
   std::vector<Block> blocks_;            ///< none is empty
-  std::vector<Sizes> sizes_;             ///< [blocks]: that are there
-  std::vector<GpuCount> smallest_gang_;  ///< [blocks][kinds]; a number larger than any where there is none
+  std::vector<Sizes> sizes_;             ///< [blocks], sizes present in the block
+  std::vector<GpuCount> smallest_gang_;  ///< [blocks][kinds]; if there is none, a number larger than any
 };
 
 }  // namespace vtrain

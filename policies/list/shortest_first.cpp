@@ -1,8 +1,8 @@
 // Shortest first: preemptive list policies whose key is the size of the job.
 //
 //  * `sjf`: number of GPUs, as in the schedule of that name in the Tiresias simulator.
-//  * `srtf`: run time still to go, which the policy knows (the `shortest` of the Tiresias simulator).
-//  * `srsf`: run time still to go x GPUs, which the policy knows (the `shortest-gpu` of the Tiresias
+//  * `srtf`: remaining run time, which the policy knows (the `shortest` of the Tiresias simulator).
+//  * `srsf`: remaining run time x GPUs, which the policy knows (the `shortest-gpu` of the Tiresias
 //    simulator).
 #include <algorithm>
 
@@ -40,12 +40,12 @@ class ShortestRemainingTimeFirst final : public ListPolicy {
     return true;
   }
 
-  // `update_running` sees what is left of every job, and needs nothing else.
+  // `update_running` needs only the remaining time of every job.
   bool may_skip_order(const SchedulingPass&) override { return true; }
 };
 
-/// duration x GPUs, exactly: in ns it may need 94 bits, which are split into those above and below the
-/// lowest 32.
+/// duration x GPUs, exactly: in ns it may need 94 bits, which are split into those above and below the lowest
+/// 32.
 PriorityKey service_key(SimDuration duration, GpuCount num_gpus) {
   constexpr std::uint64_t kLow = 0xffff'ffff;
   const auto time = static_cast<std::uint64_t>(duration.count());
@@ -70,7 +70,7 @@ class LeastRemainingServiceFirst final : public ListPolicy {
       largest = std::max(largest, job.num_gpus);
     const auto num_running = std::ssize(running);
     std::int64_t stamp = last_stamps(num_running * (largest.value + 1));
-    // Where nothing disrupts jobs, a larger gang that ties with a smaller one now was behind it before, as
+    // If nothing disrupts jobs, a larger gang that ties with a smaller one now was after it before, because
     // its service falls faster.
     const std::int64_t behind = pass.disrupted() ? 0 : num_running;
     for (ListedJob& job : running) {
@@ -80,7 +80,7 @@ class LeastRemainingServiceFirst final : public ListPolicy {
     return true;
   }
 
-  // Their former order shows only where all run at the pace of their durations.
+  // Their former order is visible only if all run at the pace of their durations.
   bool may_skip_order(const SchedulingPass& pass) override { return !pass.disrupted(); }
 };
 

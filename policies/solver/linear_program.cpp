@@ -15,7 +15,7 @@ void require_program(bool holds, std::string_view kind, std::size_t index, std::
   if (!holds) throw std::logic_error(fmt::format("linear program: {} {} {}", kind, index, rule));
 }
 
-/// `x3`, or `x3_name` with every character replaced that the LP format does not take.
+/// `x3`, or `x3_name` with a replacement for every character that the LP format does not allow.
 std::string lp_name(char letter, std::size_t index, std::string_view name) {
   constexpr std::size_t kLongest = 200;
   std::string text = fmt::format("{}{}", letter, index);
@@ -27,12 +27,12 @@ std::string lp_name(char letter, std::size_t index, std::string_view name) {
   return text;
 }
 
-/// The term of a row that has none, since the format asks for one.
+/// A term for rows without terms, because the format requires one.
 std::string no_term(const LinearProgram& program) {
   return " 0 " + lp_name('x', 0, program.columns.empty() ? "" : program.columns.front().name);
 }
 
-/// Appends terms, a few a line: CPLEX cuts lines of more than 560 characters.
+/// Appends terms, a few per line: CPLEX cuts lines of more than 560 characters.
 void append_terms(const LinearProgram& program, std::span<const LinearTerm> terms, std::string& to) {
   constexpr std::size_t kPerLine = 4;
   for (std::size_t i = 0; i < terms.size(); ++i) {
@@ -78,7 +78,7 @@ void check_program(const LinearProgram& program) {
     require_program(std::isfinite(column.objective), "column", i, "has an objective that is not finite");
     require_program(column.lower < kUnbounded && column.upper > -kUnbounded, "column", i, "has no value");
   }
-  // The last row that each column stands in, counted from 1.
+  // The last row that contains each column, counted from 1.
   std::vector<std::size_t> last_row(program.columns.size(), 0);
   for (std::size_t i = 0; i < program.rows.size(); ++i) {
     const LinearRow& row = program.rows[i];
@@ -126,7 +126,7 @@ std::string to_lp_format(const LinearProgram& program) {
   std::string integers;
   for (std::size_t i = 0; i < program.columns.size(); ++i) {
     const LinearColumn& column = program.columns[i];
-    // Every column stands in the objective, so that one without rows is known.
+    // The objective contains every column, so that one without rows is known.
     objective.push_back({i, column.objective});
     const std::string name = lp_name('x', i, column.name);
     bounds += lp_bounds(column, name);

@@ -9,7 +9,7 @@
 
 namespace vtrain {
 
-/// The bound of a column or row that has none.
+/// Bound of a column or row without a limit.
 inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 /// A variable.
@@ -17,7 +17,7 @@ struct LinearColumn {
   double objective = 0;       ///< finite
   double lower = 0;           ///< finite or -`kUnbounded`
   double upper = kUnbounded;  ///< finite or `kUnbounded`
-  bool is_integer = false;    ///< takes whole numbers only
+  bool is_integer = false;    ///< true if only whole numbers are allowed
   std::string name{};         ///< shown in the LP format; may be empty
 };
 
@@ -29,10 +29,10 @@ struct LinearTerm {
 
 /// A constraint: lower <= the sum of the terms <= upper.
 struct LinearRow {
-  std::vector<LinearTerm> terms{};  ///< each column at most once
+  std::vector<LinearTerm> terms{};  ///< terms, each column at most once
   double lower = -kUnbounded;
   double upper = kUnbounded;
-  std::string name{};  ///< as of a column
+  std::string name{};  ///< shown in the LP format; may be empty
 };
 
 /// Minimizes, or maximizes, the sum of objective x value of the columns subject to the rows and bounds.
@@ -42,8 +42,8 @@ struct LinearProgram {
   std::vector<LinearRow> rows{};
 };
 
-/// Throws `std::logic_error` on a number that is not finite where it must be, an unknown column and a column
-/// that stands in a row twice. A lower bound above the upper one is allowed: the program is infeasible.
+/// Throws `std::logic_error` for a number that is not finite where it must be, an unknown column, or a column
+/// that is in a row twice. A lower bound above the upper one is allowed: the program is infeasible.
 void check_program(const LinearProgram& program);
 
 /// The objective at `values[columns]`.

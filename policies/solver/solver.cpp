@@ -26,7 +26,7 @@
 namespace vtrain {
 namespace {
 
-/// COIN-OR takes bounds from here on as none.
+/// Bounds from here on are infinite for COIN-OR.
 constexpr double kCoinInfinity = 1e30;
 
 std::int32_t to_limit(std::int64_t limit) {
@@ -70,8 +70,8 @@ struct CoinProgram {
   std::vector<double> row_lower, row_upper;     ///< [rows]
 };
 
-/// Puts every column at a bound if its value is there, else between: where the values pass of the primal
-/// simplex method begins.
+/// Puts every column at a bound if its value is there, else between: the start of the values pass of the
+/// primal simplex method.
 void set_start(const LinearProgram& program, std::span<const double> start, ClpSimplex& model) {
   model.createStatus();
   for (std::size_t i = 0; i < start.size(); ++i) {
@@ -126,8 +126,7 @@ LinearSolution solve_continuous(const LinearProgram& program, const SolverLimits
   return solution;
 }
 
-/// What the process that solves an integer program leaves in memory that it shares; the values of columns
-/// follow it.
+/// Result that the process of an integer program leaves in shared memory; the values of columns follow it.
 struct SharedAnswer {
   bool is_complete = false;
   SolverStatus status = SolverStatus::NothingFound;
@@ -176,8 +175,8 @@ void run_cbc(const LinearProgram& program, const SolverLimits& limits, std::span
   const int num_columns = static_cast<int>(program.columns.size());
   const std::unique_ptr<Cbc_Model, decltype(&Cbc_deleteModel)> model(Cbc_newModel(), &Cbc_deleteModel);
   CoinProgram coin(program);
-  // Cbc 2.10.8 takes the objective of a start for a minimum's, and a negative one would cut off what is
-  // better. Above zero it cuts off nothing.
+  // Cbc 2.10.8 treats the objective of a start as one of minimization, and a negative one would cut off
+  // better solutions. A positive one cuts off nothing.
   const bool is_negated = program.maximize && !start.empty() && objective_at(program, start) < 0;
   if (is_negated)
     std::transform(coin.objective.begin(), coin.objective.end(), coin.objective.begin(), std::negate<>());
@@ -214,8 +213,9 @@ void run_cbc(const LinearProgram& program, const SolverLimits& limits, std::span
   answer.is_complete = true;
 }
 
-/// The forked process: ends with its parent, takes no signals meant for that one, and runs none of its exit
-/// handlers. Cbc flushes standard output, whose buffer is a copy of the parent's, so that leads nowhere.
+/// The forked process: ends with its parent, takes no signals meant for the parent, and runs none of its exit
+/// handlers. Cbc flushes standard output, whose buffer is a copy of the parent's, so that output is
+/// discarded.
 [[noreturn]] void run_child(pid_t parent, const LinearProgram& program, const SolverLimits& limits,
                             std::span<const double> start, SharedMemory& memory) noexcept {
   sigset_t all;
@@ -242,7 +242,7 @@ LinearSolution solve_integer(const LinearProgram& program, const SolverLimits& l
     throw std::runtime_error(
         fmt::format("the process for an integer program cannot be started: {}", std::strerror(errno)));
   }
-  // A host that ignores SIGCHLD makes this fail when the process has ended; the answer tells.
+  // This fails on a host that ignores SIGCHLD when the process has ended; the answer decides.
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   const SharedAnswer& answer = memory.answer();

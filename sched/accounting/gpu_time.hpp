@@ -1,4 +1,4 @@
-/// GPUs x time, without rounding: time for which jobs held GPUs, and the part of it that brought no lasting
+/// GPUs x time, without rounding: time for which jobs held GPUs, and the part of it that produced no lasting
 /// work.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace vtrain {
 
-/// GPU-seconds that a job held: whole ones and trillionths beyond them, which is thousandths of a GPU for a
-/// nanosecond, so that sums are exact.
+/// GPU-seconds that a job held. They are kept as whole seconds and trillionths (a thousandth of a GPU for a
+/// nanosecond), so that sums are exact.
 class GpuTime {
  public:
   /// Adds `num_gpus` GPUs held for `duration`, which is not negative.
@@ -23,7 +23,7 @@ class GpuTime {
     const std::int64_t rest = duration.count() % kNsPerSecond * num_gpus.value;
     add(seconds * num_gpus.value + rest / kNsPerSecond, rest % kNsPerSecond * kPerNs);
   }
-  /// The same for jobs that use `gpu_share` thousandths of each GPU.
+  /// Adds `gpu_share` thousandths of each of `num_gpus` GPUs held for `duration`.
   void add(SimDuration duration, GpuCount num_gpus, std::int16_t gpu_share) {
     if (gpu_share == kWholeGpu) return add(duration, num_gpus);
     const std::int64_t thousandths = std::int64_t{num_gpus.value} * gpu_share;
@@ -33,7 +33,7 @@ class GpuTime {
     add(seconds / kWholeGpu,
         seconds % kWholeGpu * (kPerSecond / kWholeGpu) + duration.count() % kNsPerSecond * part);
   }
-  /// Adds what another has.
+  /// Adds another GPU time.
   void add(const GpuTime& other) { add(other.seconds_, other.trillionths_); }
   friend bool operator==(const GpuTime&, const GpuTime&) = default;
   /// GPU-seconds, to the nearest double.
@@ -49,7 +49,7 @@ class GpuTime {
   static constexpr std::int64_t kPerNs = 1'000;
   static constexpr std::int64_t kPerSecond = kNsPerSecond * kPerNs;
 
-  /// Adds whole GPU-seconds, and trillionths of fewer than two.
+  /// Adds whole GPU-seconds, and trillionths that make less than two seconds.
   void add(std::int64_t seconds, std::int64_t trillionths) {
     const std::int64_t rest = trillionths_ + trillionths;
     seconds_ += seconds + rest / kPerSecond;
@@ -60,15 +60,15 @@ class GpuTime {
   std::int64_t trillionths_ = 0;
 };
 
-/// Why GPU time produced no lasting work; `kLossCauses` says what each means.
+/// Cause of GPU time without lasting work; `kLossCauses` explains each.
 enum class LossCause : std::uint8_t { LostWork, FailureRestart, Preemption, Resize, Checkpoint, Spread };
 inline constexpr std::size_t kNumLossCauses = 6;
 
-/// A cause in words.
+/// Names and explanation of a cause.
 struct LossCauseInfo {
-  std::string_view name;     ///< in files
-  std::string_view title;    ///< above a column
-  std::string_view meaning;  ///< which GPU-hours these are
+  std::string_view name;     ///< name in files
+  std::string_view title;    ///< title of a column
+  std::string_view meaning;  ///< explanation of these GPU-hours
 };
 
 /// All causes, in the order of the enumeration.
@@ -89,12 +89,12 @@ inline constexpr std::array<LossCauseInfo, kNumLossCauses> kLossCauses = {{
     {.name = "spread", .title = "Spread", .meaning = "GPU-hours of training slower than on one node"},
 }};
 
-/// What one job lost.
+/// GPU time that one job lost.
 class LostGpuTime {
  public:
   GpuTime& operator[](LossCause cause) { return by_cause_[static_cast<std::size_t>(cause)]; }
   const GpuTime& operator[](LossCause cause) const { return by_cause_[static_cast<std::size_t>(cause)]; }
-  /// Adds what another has.
+  /// Adds the losses of another.
   void add(const LostGpuTime& other) {
     for (std::size_t cause = 0; cause < kNumLossCauses; ++cause)
       by_cause_[cause].add(other.by_cause_[cause]);

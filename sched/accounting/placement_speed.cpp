@@ -28,7 +28,7 @@ GangSite PlacementSpeed::of(std::span<const NodeShare> shares) const {
   // The lowest bit that is set is the largest power of two that divides the GPUs of every node.
   std::int32_t bits = 0;
   for (std::size_t first = 0; first < shares.size(); ++nodes) {
-    // What a gang has of a node stands together.
+    // A gang's shares of one node are adjacent.
     std::int32_t on_node = 0;
     const NodeId node = shares[first].node;
     for (; first < shares.size() && shares[first].node == node; ++first)

@@ -1,4 +1,4 @@
-/// Where gangs are, as far as the speed of their jobs depends on it.
+/// Effect of the places of gangs on the speed of their jobs.
 #pragma once
 
 #include <span>
@@ -12,29 +12,29 @@
 
 namespace vtrain {
 
-/// Tells how fast jobs are on the gangs of one cluster and placement.
+/// Speed of jobs on the gangs of one cluster and placement.
 class PlacementSpeed {
  public:
   /// `speeds` and `placement` outlive it.
   PlacementSpeed(const ClusterSpec& cluster, const Workload& workload, GangSpeedModel& speeds,
                  const Placement& placement);
 
-  /// Whether gangs of a job may come to be anywhere but packed on the first type that the job may use.
-  /// Otherwise, and where gangs have no nodes, nothing depends on where they are.
+  /// True if gangs of some job may be anywhere but packed on the first type that the job may use. Otherwise,
+  /// and where gangs have no nodes, speed does not depend on the place.
   bool matter() const { return matter_; }
-  /// Whether the speed of a job is known here.
+  /// True if the speed of a job is known here.
   bool knows(JobId job) const { return speeds_.knows(job); }
 
-  /// The site of a gang with these shares of nodes, one at least, of one type. A gang is packed if it has no
-  /// more nodes than its GPUs fill of the largest ones of the type. O(shares).
+  /// Site of a gang with these shares of nodes: at least one, all of one type. A gang is packed if it has no
+  /// more nodes than its GPUs fill of the largest nodes of the type. O(shares).
   GangSite of(std::span<const NodeShare> shares) const;
-  /// The speed of a job that is known on a gang.
+  /// Speed of a known job on a gang.
   SegmentSpeed speed(JobId job, std::span<const NodeShare> shares) const;
-  /// The speed on a packed gang of one type, as a multiple of what its run time and curve tell of.
+  /// Speed on a packed gang of one type, as a multiple of the speed that its run time and curve imply.
   double packed_speed(JobId job, GpuCount num_gpus, std::uint32_t type) const {
     return speeds_.at(job, num_gpus, {.gpu_type = type, .ranks_together = 0}).here;
   }
-  /// The least that it can be with so many GPUs.
+  /// Lowest possible speed on this many GPUs.
   SegmentSpeed slowest(JobId job, GpuCount num_gpus) const;
 
  private:

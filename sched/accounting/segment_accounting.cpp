@@ -7,7 +7,7 @@
 namespace vtrain {
 namespace {
 
-/// The speed of a gang that crosses `levels` levels of the network, each of which multiplies it by `factor`.
+/// Speed of a gang whose traffic crosses `levels` levels of the network; each multiplies it by `factor`.
 SegmentSpeed spread_speed(double factor, int levels) {
   if (factor >= 1 || levels == 0) return {};
   const double speed = std::pow(factor, levels) * static_cast<double>(SegmentSpeed::kFull);
@@ -84,7 +84,7 @@ SimDuration SegmentAccounting::end(JobId id, SimDuration held, SimDuration attai
   const SimDuration lasting =
       how == SegmentEnd::Failed ? overhead.plan.saved_work(held) : overhead.plan.work(held);
   overhead.lost += held - lasting;
-  // After a segment of no length, which has neither done nor undone anything, the next begins as it did.
+  // A segment of zero length has done and lost nothing, so the next begins in the same way.
   if (held.count() > 0 && how != SegmentEnd::Done) {
     starts_[id.value] = how == SegmentEnd::Preempted ? Start::AfterPreemption
                         : how == SegmentEnd::Resized ? Start::AfterResize

@@ -18,29 +18,29 @@ namespace vtrain {
 
 /// The end of a job's segment.
 enum class SegmentEnd : std::uint8_t {
-  Done,       ///< with its work
+  Done,       ///< the job finished its work
   Preempted,  ///< the policy took the GPUs away; the state was saved
   Resized,    ///< the policy gave it another number of GPUs; the state was saved
   Failed,     ///< a node failed: work since the last complete checkpoint is gone
 };
 
-/// Foresees the timing of every segment and accounts for it when it has ended. Exists only where something
+/// Computes the timing of every segment and accounts for it when it has ended. Exists only where something
 /// costs jobs time, so that other replays do not pay for it.
 class SegmentAccounting {
  public:
   /// The beginning of a job's segment.
   enum class Start : std::uint8_t { First, AfterPreemption, AfterResize, AfterFailure };
 
-  /// All arguments outlive the accounts. Without `placement_speed` nothing is known of the speed of gangs
-  /// beyond the disruptions' `spread_factor`.
+  /// All arguments outlive the accounts. Without `placement_speed`, the speed of gangs follows only from the
+  /// disruptions' `spread_factor`.
   SegmentAccounting(const std::vector<Job>& jobs, const Disruptions& disruptions, const Placement& placement,
                     const PlacementSpeed* placement_speed = nullptr);
 
-  /// The part that policies may see, by `JobId`.
+  /// Overheads that policies may see, by `JobId`.
   std::span<const JobOverhead> overheads() const { return overheads_; }
   /// Makes room for jobs that have been added to `jobs`.
   void grow();
-  /// A job is submitted, or changed after it has held GPUs for `attained`.
+  /// Plans the next segment of a job that is submitted, or changed after it has held GPUs for `attained`.
   void submit(JobId job, SimDuration attained = SimDuration(0)) { foresee(job, attained); }
   /// Begins a segment on a gang after the job has held GPUs for `attained`. Returns its timing. `shares` are
   /// empty where gangs have no nodes.
@@ -57,25 +57,25 @@ class SegmentAccounting {
     overheads_[job.value] = state.overhead;
     starts_[job.value] = state.start;
   }
-  /// Ends a segment of length `held`, after the job had held GPUs for `attained`. Returns the work in it that
-  /// lasts.
+  /// Ends a segment of length `held`, after the job had held GPUs for `attained`. Returns the segment's
+  /// lasting work.
   SimDuration end(JobId job, SimDuration held, SimDuration attained, SegmentEnd how);
   /// Charges the losses of a segment that began with `state` and held `gpu_share` thousandths of each of
   /// `num_gpus` for `held`.
   void charge(JobId job, const State& state, GpuCount num_gpus, std::int16_t gpu_share, SimDuration held,
               SegmentEnd how);
-  /// GPU time that jobs lost, by `JobId`.
+  /// Moves out the GPU time that jobs lost, by `JobId`.
   std::vector<LostGpuTime> take_losses() { return std::move(losses_); }
 
  private:
   SegmentTiming plan(JobId job, GpuCount num_gpus) const;
-  /// The speed of a job on a gang.
+  /// Speed of a job on a gang.
   SegmentSpeed speed(JobId job, std::span<const NodeShare> shares) const;
-  /// The least speed that it may come to have on its next gang.
+  /// Lowest speed that the job may have on its next gang.
   SegmentSpeed slowest(JobId job, GpuCount num_gpus) const;
-  /// Tells policies the longest that the job's next segment may take.
+  /// Sets the longest time of the job's next segment, for policies.
   void foresee(JobId job, SimDuration attained);
-  /// The cause to which the setup of a segment is charged.
+  /// Cause to which the setup of a segment is charged.
   static LossCause setup_cause(Start start);
 
   const std::vector<Job>& jobs_;
@@ -83,7 +83,7 @@ class SegmentAccounting {
   const Placement& placement_;
   const PlacementSpeed* placement_speed_;
   std::vector<JobOverhead> overheads_;
-  std::vector<Start> starts_;  ///< by `JobId`: of the current segment, or the next one of a job that waits
+  std::vector<Start> starts_;  ///< start of the current segment, or of a waiting job's next one, by `JobId`
   std::vector<LostGpuTime> losses_;
 };
 

@@ -91,17 +91,16 @@ Result<ClusterSpec> read_groups(const JsonDocument& document) {
   return cluster;
 }
 
-/// A file, and the part of it that is meant.
+/// A file, and its requested part.
 struct ClusterFile {
   std::string path;
   std::string part{};
 };
 
-/// What `text` names if it is not the short form: `FILE`, or `FILE@PART` where there is no file of the whole
-/// name.
+/// Splits a `text` that is not the short form: `FILE`, or `FILE@PART` if no file has the whole name.
 std::optional<ClusterFile> find_cluster_file(const std::string& text) {
   std::error_code ignored;
-  // What is there and no folder, also a pipe, which reading it refuses or reads.
+  // Any existing path but a folder, also a pipe: reading it decides.
   const auto is_there = [&ignored](const std::string& path) {
     return std::filesystem::exists(path, ignored) && !std::filesystem::is_directory(path, ignored);
   };
@@ -129,7 +128,7 @@ Result<ClusterSpec> read_cluster_file(const ClusterFile& file) {
   return is_slurm_nodes_json(*document) ? parse_slurm_nodes_json(*document) : read_groups(*document);
 }
 
-/// Exact also where `total_gpus` would overflow.
+/// Sum that is exact even if `total_gpus` would overflow.
 std::int64_t count_gpus(const ClusterSpec& cluster) {
   return std::accumulate(cluster.groups.begin(), cluster.groups.end(), std::int64_t{0},
                          [](std::int64_t sum, const NodeGroup& group) {

@@ -1,4 +1,4 @@
-/// What a cluster is made of: groups of equal nodes, and the virtual clusters that are joined in it.
+/// The parts of a cluster: groups of equal nodes, and the virtual clusters that are joined in it.
 #pragma once
 
 #include <cstdint>
@@ -12,51 +12,51 @@
 
 namespace vtrain {
 
-/// More GPUs or nodes than any cluster has; keeps counts far from overflow and memory bounded.
+/// Largest number of GPUs or nodes, more than any cluster has. Prevents overflow and bounds memory.
 inline constexpr std::int64_t kMaxClusterGpus = 10'000'000;
 
-/// Whether a text can be the name of a GPU type: 1 to 64 letters, digits, `-`, `_` and `.`.
+/// True if a text can be the name of a GPU type: 1 to 64 letters, digits, `-`, `_` and `.`.
 bool is_gpu_type_name(std::string_view text);
 
 /// `num_nodes` equal nodes.
 struct NodeGroup {
   std::int32_t num_nodes = 0;
   GpuCount gpus_per_node{0};
-  std::string gpu_type{};  ///< empty when the user did not say
+  std::string gpu_type{};  ///< empty if the user named none
   /// GPUs that NVLink joins, a divisor of `gpus_per_node`; 0: all GPUs of a node.
   GpuCount gpus_per_island{0};
-  /// Nodes on one leaf switch, the last rack may have fewer; 0: not known. Nodes of all groups of which it is
-  /// not known count as one rack.
+  /// Nodes on one leaf switch; the last rack may have fewer; 0: not known. All nodes of groups without this
+  /// number count as one rack.
   std::int32_t nodes_per_rack = 0;
 
   friend bool operator==(const NodeGroup&, const NodeGroup&) = default;
 };
 
-/// Whether the nodes of two groups are alike: as many GPUs of one type, in any case, joined by NVLink alike.
+/// True if nodes of two groups are equal: GPUs of one number and type (in any case), with equal islands.
 bool same_nodes(const NodeGroup& a, const NodeGroup& b);
 
-/// A part of a cluster that is set aside for one tenant.
+/// A part of a cluster reserved for one tenant.
 struct VirtualCluster {
   std::string name{};
-  std::int64_t num_gpus = 0;  ///< its quota; 0: the table names it, but it has none
+  std::int64_t num_gpus = 0;  ///< its quota; 0: named in the table without a quota
 
   friend bool operator==(const VirtualCluster&, const VirtualCluster&) = default;
 };
 
-/// What a cluster is made of.
+/// Description of a cluster.
 struct ClusterSpec {
   std::vector<NodeGroup> groups;
-  std::string file{};  ///< the file it was read from, empty for the short form
-  /// What the table that it was read from left out or left open, one sentence each.
+  std::string file{};  ///< file it was read from; empty for the short form
+  /// Omissions and ambiguities of the table that it was read from, one sentence each.
   std::vector<std::string> notes{};
-  /// The virtual clusters that are joined in it, as the table lists them; empty where it has none.
+  /// Virtual clusters joined in it, as the table lists them; empty if there are none.
   std::vector<VirtualCluster> virtual_clusters{};
 
-  /// Reads `16x8:a100` (nodes x GPUs per node : type), several joined by `+`, or the name of a file: JSON
-  /// `{"groups": [{"num_nodes": 16, "gpus_per_node": 8, "gpu_type": "a100", "gpus_per_island": 4,
-  /// "nodes_per_rack": 8}]}`, of which the last three may be left out, or a table of nodes, plain or packed
-  /// (`sched/cluster/cluster_tables.hpp`). `FILE@PART` picks a part of a table that has several: a
-  /// day of quotas, a virtual cluster, or both as `FILE@DAY/NAME`.
+  /// Reads `16x8:a100` (nodes x GPUs per node : type), several joined by `+`, or the name of a file. A file
+  /// is JSON `{"groups": [{"num_nodes": 16, "gpus_per_node": 8, "gpu_type": "a100", "gpus_per_island": 4,
+  /// "nodes_per_rack": 8}]}`, the last three keys optional, or a table of nodes, plain or packed
+  /// (`sched/cluster/cluster_tables.hpp`). `FILE@PART` selects a part of a table: a day of quotas, a virtual
+  /// cluster, or both as `FILE@DAY/NAME`.
   static Result<ClusterSpec> parse(const std::string& text);
 
   /// GPUs and nodes of all groups.
@@ -64,7 +64,7 @@ struct ClusterSpec {
   std::int32_t total_nodes() const;
   /// GPUs of each node, by `NodeId`.
   std::vector<GpuCount> gpus_by_node() const;
-  /// For people: `16 x 8 A100, 128 GPUs`.
+  /// Text for people: `16 x 8 A100, 128 GPUs`.
   std::string describe() const;
 };
 

@@ -23,19 +23,19 @@
 namespace vtrain {
 namespace {
 
-/// GPUs of a node where a table counts nodes or quotas only: those of Helios and Philly have 8.
+/// GPUs per node in tables that count only nodes or quotas: those of Helios and Philly have 8.
 constexpr std::int64_t kGpusPerNode = 8;
 
-/// The columns of a table of nodes. An empty name: the table has no such column.
+/// Columns of a table of nodes. An empty name: the table has no such column.
 struct NodeColumns {
-  std::string_view name{};           ///< of one node, which must not come twice
+  std::string_view name{};           ///< name of one node, which must be unique
   std::string_view num_nodes{};      ///< nodes of a row; without it a row is one node
-  std::string_view num_groups{};     ///< by which the nodes are multiplied
-  std::string_view gpus_per_node{};  ///< without it `kGpusPerNode`
+  std::string_view num_groups{};     ///< factor of the number of nodes
+  std::string_view gpus_per_node{};  ///< GPUs of a node; without it `kGpusPerNode`
   std::string_view gpu_type{};
-  /// The table has just two columns: the name of a virtual cluster, and `num_nodes`.
+  /// True if the table has only two columns: the name of a virtual cluster, and `num_nodes`.
   bool of_virtual_clusters = false;
-  std::string_view note{};  ///< what the table leaves open
+  std::string_view note{};  ///< information that the table lacks
 };
 
 constexpr std::string_view kJoined =
@@ -55,18 +55,18 @@ constexpr std::array kNodeTables = std::to_array<NodeColumns>({
     {.num_nodes = "num", .of_virtual_clusters = true},
 });
 
-/// The columns of PAI's table of machines, which is published without them.
+/// Columns of PAI's table of machines, which is published without a header.
 constexpr std::array<std::string_view, 5> kPaiColumns = {"machine", "gpu_type", "cap_cpu", "cap_mem",
                                                          "cap_gpu"};
 
-/// Puts the place into an error that carries only the message.
+/// Adds the place to an error that carries only the message.
 Error at(Error error, const CsvReader& rows, const std::string& file) {
   error.file = file;
   error.line = rows.line();
   return error;
 }
 
-/// The columns of a table whose header has them all, or nothing.
+/// Columns of a table whose header has them all; otherwise none.
 const NodeColumns* find_node_table(const CsvReader& rows) {
   const auto has = [&](std::string_view name) { return name.empty() || rows.find_column(name) >= 0; };
   const auto found = std::find_if(kNodeTables.begin(), kNodeTables.end(), [&](const NodeColumns& table) {
@@ -76,7 +76,7 @@ const NodeColumns* find_node_table(const CsvReader& rows) {
   return found == kNodeTables.end() ? nullptr : &*found;
 }
 
-/// The part of a table that is wanted, as written behind `@`.
+/// The requested part of a table, as written after `@`.
 struct TablePart {
   std::optional<std::chrono::year_month_day> day{};
   std::string_view virtual_cluster{};  ///< empty: all
@@ -89,7 +89,7 @@ TablePart parse_part(std::string_view text) {
   return {std::nullopt, text};
 }
 
-/// The cluster of 8-GPU nodes that virtual clusters make up, or the one that is wanted.
+/// The cluster of 8-GPU nodes of all virtual clusters, or of the requested one.
 Result<ClusterSpec> join_virtual_clusters(std::vector<VirtualCluster> all, std::string_view wanted,
                                           const std::string& file) {
   std::int64_t num_gpus = 0;
@@ -122,7 +122,7 @@ Result<ClusterSpec> join_virtual_clusters(std::vector<VirtualCluster> all, std::
   return cluster;
 }
 
-/// A table of virtual clusters with their numbers of nodes.
+/// Reads a table of virtual clusters with their numbers of nodes.
 Result<ClusterSpec> read_virtual_clusters(CsvReader& rows, int num_nodes, const std::string& file,
                                           std::string_view part) {
   constexpr std::size_t kMostClusters = 100'000;
@@ -181,8 +181,8 @@ Result<ClusterSpec> read_nodes(CsvReader& rows, const NodeColumns& table, const 
   return cluster;
 }
 
-/// The quotas of the row at hand: all columns but the date and the total, which must be their sum and whole
-/// nodes.
+/// Quotas of the present row: all columns except the date and the total. They must add up to the total and be
+/// whole nodes.
 Result<std::vector<VirtualCluster>> quotas_of_row(const CsvReader& rows, int date, int total) {
   std::vector<VirtualCluster> all;
   std::int64_t sum = 0;
@@ -203,7 +203,7 @@ Result<std::vector<VirtualCluster>> quotas_of_row(const CsvReader& rows, int dat
   return all;
 }
 
-/// The row of a day, or the last one, of a table of quotas.
+/// Row of a day, or the last row, of a table of quotas.
 Result<ClusterSpec> read_quotas(CsvReader& rows, const std::string& file, std::string_view part) {
   const int date = rows.find_column("date");
   const int total = rows.find_column("total");
@@ -241,7 +241,7 @@ Result<ClusterSpec> read_quotas(CsvReader& rows, const std::string& file, std::s
   return cluster;
 }
 
-/// Whether the first line can be a row of PAI's table of machines.
+/// True if the first line can be a row of PAI's table of machines.
 bool is_pai_row(const CsvReader& first_line) {
   const auto& fields = first_line.columns();
   return fields.size() == kPaiColumns.size() && parse_number(fields[2], 0, 1e9) &&

@@ -1,12 +1,12 @@
-/// Clusters from tables of nodes: as published beside traces, as other simulators describe them, or as Slurm
-/// prints them. What a table holds is told from its content:
+/// Clusters from tables of nodes: published with traces, in the formats of other simulators, or as Slurm
+/// prints them. The content of a file decides its format:
 ///
-/// | table | what it says |
+/// | table | content |
 /// |---|---|
-/// | openb, `sn,...,gpu,model` | a node a row |
-/// | PAI, `machine,gpu_type,cap_cpu,cap_mem,cap_gpu`, also without this header | a node a row |
-/// | spot-GPU, `gpu_model,gpu_capacity_num,cpu_num,node_name` | a node a row |
-/// | Philly, `machineId,number of GPUs,single GPU mem` | a node a row; the memory stands for the GPU type |
+/// | openb, `sn,...,gpu,model` | a node per row |
+/// | PAI, `machine,gpu_type,cap_cpu,cap_mem,cap_gpu`, also without this header | a node per row |
+/// | spot-GPU, `gpu_model,gpu_capacity_num,cpu_num,node_name` | a node per row |
+/// | Philly, `machineId,number of GPUs,single GPU mem` | a node per row; the memory is used as the GPU type |
 /// | Helios, `date,VC...,total` | GPU quotas of virtual clusters on a day, in nodes of 8 GPUs |
 /// | Lucid and QSSF, `,num` or `vc,node num` | nodes of 8 GPUs of each virtual cluster |
 /// | Tiresias, Muri, ElasticFlow, `num_switch,num_node_p_switch,num_gpu_p_node,...` | one group of nodes |
@@ -28,60 +28,61 @@ namespace vtrain {
 
 class JsonDocument;
 
-/// Nodes on their way into groups of equal ones, which come out in the order in which their kind was first
-/// seen. Nodes without GPU are counted and left out. Errors carry only the message.
+/// Collects nodes into groups of equal ones, in the order in which each kind was first seen. Nodes without
+/// GPU are counted and left out. Errors carry only the message.
 class NodeCounter {
  public:
-  /// A name of one node, which must not come twice. At most a million nodes have names.
+  /// Adds the name of one node, which must not come twice. At most a million nodes may have names.
   Result<void> name(std::string_view node);
-  /// Whether a name was given before.
+  /// True if a name was added before.
   bool knows(std::string_view node) const { return names_.contains(node); }
-  /// `num_nodes` equal nodes; `gpu_type` may be empty.
+  /// Adds `num_nodes` equal nodes; `gpu_type` may be empty.
   Result<void> add(std::int64_t num_nodes, std::int64_t gpus_per_node, std::string_view gpu_type);
 
-  /// The cluster, with a note on the nodes left out. An error if no node has a GPU.
+  /// Returns the cluster, with a note on the nodes left out. An error if no node has a GPU.
   Result<ClusterSpec> finish();
 
  private:
   ClusterSpec cluster_;
-  std::map<std::pair<std::int64_t, std::string>, std::size_t> groups_;  ///< by GPUs and type
+  std::map<std::pair<std::int64_t, std::string>, std::size_t> groups_;  ///< group by GPUs per node and type
   std::set<std::string, std::less<>> names_;
   std::int64_t num_gpus_ = 0;
   std::int64_t num_nodes_ = 0;
   std::int64_t without_gpu_ = 0;
 };
 
-/// Reads a table that is no JSON. Virtual clusters are joined into one cluster, which lists them. `part`
-/// picks one virtual cluster (by its name), the day of a table of quotas (as 2020-05-01; the last one when
-/// empty), or both (`2020-05-01/vcEwI`); other tables have no parts. Nodes without GPU are left out, which
-/// the notes say. Rows are errors when they are malformed, or of a node that came before.
+/// Reads a table that is not JSON. Virtual clusters are joined into one cluster, which lists them. `part`
+/// selects a virtual cluster by name, the day of a table of quotas (as 2020-05-01; empty: the last one), or
+/// both (`2020-05-01/vcEwI`). Other tables have no parts. Nodes without GPU are left out, with a note.
+/// Errors: malformed rows, a repeated node.
 Result<ClusterSpec> parse_cluster_table(std::string_view text, const std::string& file,
                                         std::string_view part);
 
-/// An error where a part is asked for of a file that has none.
+/// Returns an error if a part is requested of a file without parts.
 Result<void> expect_no_part(std::string_view part, const std::string& file);
 
-/// Whether a document has the shape of Gavel's clusters: an object of lists of texts.
+/// True if a document has the shape of Gavel's clusters: an object of lists of texts.
 bool is_gavel_cluster(const JsonDocument& document);
-/// Reads the cluster called `part`, which may be empty where there is only one.
+/// Reads the cluster named `part`, which may be empty if there is only one.
 Result<ClusterSpec> parse_gavel_cluster(const JsonDocument& document, std::string_view part);
 
-/// Whether the text is the output of `scontrol show node`, in blocks or (`-o`) one node a line.
+/// True if the text is the output of `scontrol show node`, in blocks or (`-o`) one node per line.
 bool is_scontrol_output(std::string_view text);
-/// Reads it: of each node `NodeName`, and its GPUs from `Gres` or, where that names none, from `CfgTRES`.
+/// Reads that output: each node's `NodeName`, and its GPUs from `Gres` or, if that names none, from
+/// `CfgTRES`.
 Result<ClusterSpec> parse_scontrol_nodes(std::string_view text, const std::string& file);
 
-/// Whether the first line is a header of `sinfo` with nodes: `NODELIST` or `HOSTNAMES`.
+/// True if the first line is a header of `sinfo` with nodes: `NODELIST` or `HOSTNAMES`.
 bool is_sinfo_output(std::string_view text);
-/// Reads it; the columns are separated by blanks or by `|`. It must have `GRES` (`sinfo -o "%N %G %t"`). A
-/// node that is in several partitions counts once. A name or a list of resources that may be cut at the width
-/// of its column is an error: it fills the column, breaks off, or is a name that two nodes have.
+/// Reads that output, with columns separated by blanks or by `|`. `GRES` is required (`sinfo -o "%N %G %t"`).
+/// A node in several partitions counts once. A name or list of resources that may be cut at the width of its
+/// column is an error: it fills the column, ends abruptly, or is a name that two nodes have.
 Result<ClusterSpec> parse_sinfo_nodes(std::string_view text, const std::string& file);
 
-/// Whether a document has nodes as `sinfo --json` and `scontrol show node --json` print them.
+/// True if a document has nodes as `sinfo --json` and `scontrol show node --json` print them.
 bool is_slurm_nodes_json(const JsonDocument& document);
-/// Reads it, of all versions of Slurm: single nodes, by their names or in a list, with `gres`, `tres` and
-/// `state`, or groups of nodes that are alike (`sinfo`), with `nodes.nodes`, `gres.total` and `node.state`.
+/// Reads such a document, of all versions of Slurm. It has single nodes, by name or in a list, with `gres`,
+/// `tres` and `state`, or groups of equal nodes (`sinfo`), with `nodes.nodes`, `gres.total` and `node.state`.
 Result<ClusterSpec> parse_slurm_nodes_json(const JsonDocument& document);
 
 }  // namespace vtrain

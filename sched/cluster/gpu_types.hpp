@@ -1,4 +1,4 @@
-/// The GPU types of a cluster, and which of them a job may use.
+/// The GPU types of a cluster, and those that a job may use.
 #pragma once
 
 #include <algorithm>
@@ -17,40 +17,39 @@ namespace vtrain {
 
 class NameTable;
 
-/// The types are numbered in the order in which the cluster's groups name them; groups without a type are of
-/// a type of their own, with an empty name. Upper and lower case are the same.
+/// The types are numbered in the order in which the cluster's groups name them. Groups without a type have a
+/// common type with an empty name. Upper and lower case are equal.
 class GpuTypes {
  public:
-  /// `asked` are the types that jobs ask for: a name, or alternatives as in `V100M16|V100M32`.
+  /// `asked` are the types that jobs request: a name, or alternatives as in `V100M16|V100M32`.
   GpuTypes(const ClusterSpec& cluster, const NameTable& asked);
 
-  /// Their names, as the cluster first gives them.
+  /// Names of the types, as the cluster first writes them.
   const std::vector<std::string>& names() const { return names_; }
-  /// The number of a group's type.
+  /// Number of a group's type.
   std::uint32_t number_of(const NodeGroup& group) const;
-  /// The numbers of the types that a job may use, ascending: all for one that asks for none, or on a cluster
-  /// that names none; empty for a type that the cluster lacks.
+  /// Numbers of the types that a job may use, ascending. All if it requests none, or on a cluster that names
+  /// none; empty for a type that the cluster lacks.
   std::span<const std::uint32_t> allowed(GpuTypeId asked) const {
     return asked && named_ ? allowed_[asked.value] : all_;
   }
-  /// Those for a gang that is to have GPUs of the type `only`, if one is named: none where the job may not
-  /// use it.
+  /// Numbers of the types for a gang of the type `only`, if one is named. Empty if the job may not use it.
   std::span<const std::uint32_t> allowed(GpuTypeId asked, std::optional<std::uint32_t> only) const {
     const std::span<const std::uint32_t> types = allowed(asked);
     if (!only) return types;
     const auto found = std::lower_bound(types.begin(), types.end(), *only);
     return found != types.end() && *found == *only ? std::span(&*found, 1) : std::span<const std::uint32_t>();
   }
-  /// Whether the cluster names types, so that what jobs ask for has a meaning.
+  /// True if the cluster names types, so that requests of jobs have a meaning.
   bool named() const { return named_; }
-  /// What is wrong with a type that the cluster lacks, with the types it has and the nearest of them.
+  /// Error text for a type that the cluster lacks, with the types it has and the nearest of them.
   std::string complaint(const std::string& asked) const;
 
  private:
   std::optional<std::uint32_t> find(std::string_view name) const;
 
   std::vector<std::string> names_;
-  std::map<std::string, std::uint32_t> numbers_;  ///< by name in lower case
+  std::map<std::string, std::uint32_t> numbers_;  ///< number by name in lower case
   bool named_ = false;
   std::vector<std::uint32_t> all_;
   std::vector<std::vector<std::uint32_t>> allowed_;  ///< [asked]

@@ -16,11 +16,11 @@ struct Workload;
 struct Node {
   std::int32_t num_gpus = 0;
   std::int32_t gpus_per_island = 0;  ///< a divisor of `num_gpus`
-  std::uint32_t rack = 0;            ///< numbered over the cluster
+  std::uint32_t rack = 0;            ///< number among all racks of the cluster
   std::uint32_t type = 0;            ///< number in `GpuTypes`
 };
 
-/// What the nodes of one GPU type have together.
+/// The nodes of one GPU type.
 struct NodesOfType {
   std::vector<std::uint32_t> nodes;  ///< ascending
   std::int64_t total_gpus = 0;
@@ -30,15 +30,15 @@ struct NodesOfType {
 /// All nodes by `NodeId`, and by GPU type.
 class NodeTable {
  public:
-  /// For the jobs of a workload, which may ask for types.
+  /// Builds the table for the jobs of a workload, which may request types.
   NodeTable(const ClusterSpec& cluster, const Workload& workload);
 
-  /// By `NodeId`.
+  /// All nodes, by `NodeId`.
   std::span<const Node> nodes() const { return nodes_; }
   const Node& operator[](std::uint32_t node) const { return nodes_[node]; }
-  /// The types that they are of.
+  /// Types of the nodes.
   const GpuTypes& types() const { return types_; }
-  /// By number of the type.
+  /// Nodes by number of the type.
   const std::vector<NodesOfType>& by_type() const { return by_type_; }
   std::uint32_t num_racks() const { return num_racks_; }
   GpuCount total_gpus() const { return total_; }

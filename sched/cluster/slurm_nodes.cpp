@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::string_view kNodeName = "NodeName=";
 constexpr std::string_view kBlanks = " \t\r\n";
-constexpr std::size_t kMostHosts = 100'000;  ///< of one list
+constexpr std::size_t kMostHosts = 100'000;  ///< limit for one list
 constexpr std::string_view kPrintedInFull =
     "; `sinfo -N -O nodelist:256,gres:256,statecompact` or `scontrol show node` print it in full";
 
@@ -37,14 +37,14 @@ std::string_view next_word(std::string_view& rest) {
   return word;
 }
 
-/// The first line that is not blank; empty where there is none.
+/// First line that is not blank; empty if there is none.
 std::string_view first_line(std::string_view text) {
   LineReader lines(text, {});
   return lines.next().value_or(false) ? lines.line() : std::string_view();
 }
 
-/// Whether nodes in this state are not at hand now: `DOWN*`, `IDLE+DRAIN`, `drng`, `fail`, `maint`. A node
-/// that saves power (`IDLE+POWERED_DOWN`, `idle~`) is: Slurm starts it for jobs.
+/// True if nodes in this state are not available now: `DOWN*`, `IDLE+DRAIN`, `drng`, `fail`, `maint`. A node
+/// that saves power (`IDLE+POWERED_DOWN`, `idle~`) is available: Slurm starts it for jobs.
 bool is_out_of_service(std::string_view state) {
   constexpr std::array<std::string_view, 5> kBeginnings = {"down", "drain", "drng", "fail", "maint"};
   const std::string lower = lower_case(state);
@@ -55,10 +55,10 @@ bool is_out_of_service(std::string_view state) {
   });
 }
 
-/// The nodes of a Slurm cluster as they come up.
+/// Nodes of a Slurm cluster, collected as they are read.
 class SlurmNodes {
  public:
-  /// A node that may have come up before, in another partition.
+  /// Adds a node that may have been read before, in another partition.
   Result<void> add(std::string_view name, const std::vector<SlurmGpus>& gpus, std::string_view state) {
     if (nodes_.knows(name)) return {};
     if (auto named = nodes_.name(name); !named) return named;
@@ -89,7 +89,7 @@ class SlurmNodes {
   std::int64_t out_of_service_ = 0;
 };
 
-/// What `scontrol` says of one node.
+/// Fields of one node in the output of `scontrol`.
 struct NodeText {
   std::int64_t line = 0;
   std::string_view name{};
@@ -113,7 +113,7 @@ Result<void> add_node(SlurmNodes& nodes, const NodeText& node, const std::string
   return {};
 }
 
-/// The fields of a line of `sinfo`.
+/// Fields of a line of `sinfo`.
 std::vector<std::string_view> sinfo_fields(std::string_view line) {
   if (line.find('|') != std::string_view::npos) return split(line, '|');
   std::vector<std::string_view> fields;
@@ -127,13 +127,13 @@ int find_field(const std::vector<std::string_view>& header, std::string_view nam
   return found == header.end() ? -1 : static_cast<int>(found - header.begin());
 }
 
-/// Columns of `sinfo` that are padded to a width, at which it cuts longer values without a word.
+/// Columns of `sinfo` that are padded to a width, at which longer values are cut without a sign.
 class SinfoWidths {
  public:
   /// `header` are the fields of the first line.
   SinfoWidths(std::string_view line, const std::vector<std::string_view>& header)
       : columns_(header.size()), has_bars_(line.find('|') != std::string_view::npos) {
-    // `-O` puts nothing between its columns, whose width is 20 if none is given; `-o` usually a blank.
+    // `-O` puts nothing between its columns, 20 wide by default; `-o` usually puts a blank.
     constexpr std::size_t kDefault = 20;
     bool is_long_form = header.size() > 1;
     for (std::size_t i = 0; i < header.size(); ++i) {
@@ -146,7 +146,7 @@ class SinfoWidths {
       const std::size_t end = has_bars_ ? std::min(line.find('|', begin), line.size())
                               : is_last ? line.size()
                                         : columns_[i + 1].begin;
-      // One blank stands behind columns without a width too.
+      // Columns without a width are followed by one blank, too.
       const bool is_padded = end - begin >= header[i].size() + 2;
       const bool has_separator = !has_bars_ && !is_last && !is_long_form;
       if (is_padded) columns_[i].width = end - begin - (has_separator ? 1 : 0);
@@ -155,14 +155,14 @@ class SinfoWidths {
     }
   }
 
-  /// Whether some column is padded.
+  /// True if some column is padded.
   bool has_padding() const { return has_padding_; }
 
-  /// Whether a value of a line may be the beginning of a longer one, for it fills its column.
+  /// True if a value of a line may be the beginning of a longer one, because it fills its column.
   bool fills(std::string_view line, std::size_t column, std::string_view value) const {
     return is_known(line, column, value) && value.size() >= columns_[column].width;
   }
-  /// Whether a value is known to be whole, for a blank is left in its column, or no column has a width.
+  /// True if a value is certainly whole: a blank is left in its column, or no column has a width.
   bool is_whole(std::string_view line, std::size_t column, std::string_view value) const {
     return !has_padding_ || (is_known(line, column, value) && value.size() < columns_[column].width);
   }
@@ -173,7 +173,7 @@ class SinfoWidths {
     std::size_t width = 0;  ///< 0: not known
   };
 
-  /// Whether the width holds for a value, which then begins where the column does.
+  /// True if the width is valid for a value, which then begins at the column's beginning.
   bool is_known(std::string_view line, std::size_t column, std::string_view value) const {
     const auto begin = static_cast<std::size_t>(value.data() - line.data());
     return columns_[column].width > 0 && (has_bars_ || begin == columns_[column].begin);
@@ -184,7 +184,7 @@ class SinfoWidths {
   bool has_padding_ = false;
 };
 
-/// Whether a list of generic resources breaks off, or ends in GPUs without a number.
+/// True if a list of generic resources ends abruptly, or in GPUs without a number.
 bool may_go_on(std::string_view gres) {
   const bool is_open = std::count(gres.begin(), gres.end(), '(') > std::count(gres.begin(), gres.end(), ')');
   if (is_open || gres.ends_with(':') || gres.ends_with(',')) return true;
@@ -194,15 +194,15 @@ bool may_go_on(std::string_view gres) {
          number.find_first_not_of("0123456789") != std::string_view::npos;
 }
 
-/// The rows of `sinfo` in which a node came up.
+/// Rows of `sinfo` that name a node.
 struct SinfoNode {
   std::string_view gres{};
   std::string_view state{};
   std::vector<std::string_view> partitions{};
 };
 
-/// Adds a row in which a node comes up. False if it must be another node, whose name was cut alike: a node
-/// has the same state and resources in all of its partitions, and each of them once.
+/// Adds a row that names a node. False if it must be another node, whose name was cut to an equal one. A node
+/// has equal state and resources in all its partitions, and is in each once.
 bool add_row(SinfoNode& node, std::string_view gres, std::string_view state, std::string_view partition) {
   const bool is_first = node.partitions.empty();
   const bool is_same =
@@ -214,7 +214,7 @@ bool add_row(SinfoNode& node, std::string_view gres, std::string_view state, std
   return is_same;
 }
 
-/// A text, or several joined by `joint`; empty for anything else.
+/// A text, or several joined by `joint`; empty for other values.
 std::string joined_texts(const nlohmann::json& value, char joint) {
   if (value.is_string()) return value.get<std::string>();
   std::string text;
@@ -227,7 +227,7 @@ std::string joined_texts(const nlohmann::json& value, char joint) {
   return text;
 }
 
-/// What stands under a path of keys, null where there is nothing.
+/// Value under a path of keys, null if there is none.
 const nlohmann::json& value_at(const nlohmann::json& object, std::initializer_list<const char*> path) {
   static const nlohmann::json nothing;
   const nlohmann::json* value = &object;
@@ -240,7 +240,7 @@ const nlohmann::json& value_at(const nlohmann::json& object, std::initializer_li
   return *value;
 }
 
-/// The first of some values that is there, else null.
+/// First of some values that exists, otherwise null.
 const nlohmann::json& first_value(std::initializer_list<const nlohmann::json*> values) {
   for (const nlohmann::json* const value : values) {
     if (!value->is_null()) return *value;
@@ -248,7 +248,7 @@ const nlohmann::json& first_value(std::initializer_list<const nlohmann::json*> v
   return **values.begin();
 }
 
-/// Adds the nodes of one entry. `key` is the entry's, where entries have names.
+/// Adds the nodes of one entry. `key` is the entry's, if entries have names.
 Result<void> add_json_nodes(SlurmNodes& nodes, const JsonDocument& document, const nlohmann::json& entry,
                             const std::string& key) {
   const auto place = [&](std::string_view field, std::string message) {
@@ -328,7 +328,7 @@ Result<ClusterSpec> parse_sinfo_nodes(std::string_view text, const std::string& 
   LineReader lines(text, file);
   if (const auto more = lines.next(); !more) return fail(more.error());
   const std::vector<std::string_view> header = sinfo_fields(lines.line());
-  // Several daemons on one host share its name, so that the list of nodes comes first.
+  // Several daemons on one host share its name, so the list of nodes has priority.
   const int list = find_field(header, find_field(header, "NODELIST") < 0 ? "HOSTNAMES" : "NODELIST");
   const int gres = find_field(header, "GRES");
   const int state = find_field(header, "STATE");
@@ -369,7 +369,7 @@ Result<ClusterSpec> parse_sinfo_nodes(std::string_view text, const std::string& 
     const auto fills = [&](int column) {
       return widths.fills(line, static_cast<std::size_t>(column), field(column));
     };
-    // Names of partitions that may be cut tell nothing.
+    // Names of partitions that may be cut give no information.
     const bool has_partition = partition >= 0 && !fills(partition);
     const bool is_whole = widths.is_whole(line, static_cast<std::size_t>(gres), field(gres));
     if (fills(gres) || (!is_whole && may_go_on(field(gres)))) return cut(gres, field(gres));

@@ -13,68 +13,68 @@
 
 namespace vtrain {
 
-/// Young's interval, in seconds of work between checkpoints: sqrt(2 d M), d being the time that a checkpoint
-/// takes and M the job's mean time between failures (Young, "A first order approximation to the optimum
-/// checkpoint interval", CACM 17(9), 1974).
+/// Young's interval, in seconds of work between checkpoints: sqrt(2 d M). d is the time of a checkpoint and M
+/// the job's mean time between failures (Young, "A first order approximation to the optimum checkpoint
+/// interval", CACM 17(9), 1974).
 double young_interval_s(double checkpoint_s, double mtbf_s);
 
-/// Daly's: sqrt(2 d M) (1 + sqrt(d / 2M) / 3 + d / 18M) - d where d < 2M, else M (Daly, "A higher order
-/// estimate of the optimum checkpoint interval for restart dumps", FGCS 22(3), 2006).
+/// Daly's interval: sqrt(2 d M) (1 + sqrt(d / 2M) / 3 + d / 18M) - d where d < 2M, else M (Daly, "A higher
+/// order estimate of the optimum checkpoint interval for restart dumps", FGCS 22(3), 2006).
 double daly_interval_s(double checkpoint_s, double mtbf_s);
 
-/// Periodic checkpoints. What a policy interrupts is saved first in any case; these guard against failures.
+/// Periodic checkpoints, against failures. A job that a policy interrupts is always saved first.
 struct CheckpointRule {
   enum class Kind : std::uint8_t { None, Interval, Young, Daly };
   Kind kind = Kind::None;
-  SimDuration interval{0};  ///< of work, with `Interval`
+  SimDuration interval{0};  ///< work between checkpoints, with `Interval`
 
   /// Reads `none`, `young`, `daly` or a duration such as `30m`.
   static Result<CheckpointRule> parse(std::string_view text);
 
-  /// Whether intervals follow from how often nodes fail.
+  /// True if intervals depend on the failure rate of nodes.
   bool needs_mtbf() const { return kind == Kind::Young || kind == Kind::Daly; }
   /// Work between two checkpoints of a job, at least 1 ns; none: it writes none. `mtbf_s` is the job's mean
-  /// time between failures in seconds, infinite if nothing of it can fail.
+  /// time between failures in seconds, infinite if its nodes never fail.
   std::optional<SimDuration> interval_of(double checkpoint_s, double mtbf_s) const;
 };
 
-/// Bytes of a checkpoint a parameter: the weights in half precision (2) and the state of mixed-precision Adam
+/// Bytes of a checkpoint per parameter: weights in half precision (2) and the state of mixed-precision Adam
 /// (12). Gradients are not saved.
 inline constexpr double kCheckpointBytesPerParameter = 14;
 
-/// The number of parameters of a model by its name; the error says what is wrong with the name.
+/// Number of parameters of a model by its name; the error explains what is wrong with the name.
 using ParametersOfModel = std::function<Result<std::int64_t>(std::string_view)>;
 
-/// Treatment of a job whose model is not given or not known: the model gives the size of a checkpoint.
+/// Treatment of a job whose model is absent or unknown, so that the size of its checkpoint is not known.
 enum class UnknownModel : std::uint8_t {
   Error,
-  NoTime,  ///< saving and loading takes no time
+  NoTime,  ///< saving and loading take no time
 };
 
 /// Times that jobs take to save their state to the cluster's storage.
 class CheckpointTimes {
  public:
-  /// Periodic checkpoints take this long, whatever the job.
+  /// Gives periodic checkpoints of all jobs this time.
   explicit CheckpointTimes(SimDuration periodic = SimDuration(0)) : periodic_(periodic) {}
-  /// From the parameters of each job's model, `kCheckpointBytesPerParameter` and the bandwidth that one job
-  /// gets from the storage. Periodic checkpoints take `periodic` or, where there is none, that long too.
-  /// Errors: a job whose model is not given or not known, unless `unknown` allows it, or whose state takes
+  /// Computes times from the parameters of each job's model, `kCheckpointBytesPerParameter` and the bandwidth
+  /// that one job gets from the storage. Periodic checkpoints take `periodic` or, without it, the computed
+  /// time. Errors: a job whose model is absent or unknown, unless `unknown` allows it; a state that takes
   /// more than `kHundredYears` to save and load.
   static Result<CheckpointTimes> from_models(const Workload& workload, const ParametersOfModel& parameters_of,
                                              BytesPerSecond bandwidth,
                                              std::optional<SimDuration> periodic = std::nullopt,
                                              UnknownModel unknown = UnknownModel::Error);
 
-  /// Time of one of a job's periodic checkpoints.
+  /// Time of one periodic checkpoint of a job.
   SimDuration of_periodic(const Job& job) const { return periodic_ ? *periodic_ : of_state(job); }
-  /// Time for saving all of a job's state, and for loading it; 0 unless it was computed from models.
+  /// Time to save all of a job's state, and to load it; 0 unless computed from models.
   SimDuration of_state(const Job& job) const {
     return by_model_.empty() || !job.model ? SimDuration(0) : by_model_[job.model.value];
   }
 
  private:
   std::optional<SimDuration> periodic_;
-  std::vector<SimDuration> by_model_;  ///< by `ModelId`
+  std::vector<SimDuration> by_model_;  ///< time by `ModelId`
 };
 
 }  // namespace vtrain

@@ -1,4 +1,4 @@
-/// All that may happen to jobs in a replay other than by the policy.
+/// All disruptions of jobs in a replay other than by the policy.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,21 @@
 
 namespace vtrain {
 
-/// What interrupts jobs, what that costs them, and what they do against it. As constructed: nothing.
+/// Interruptions of jobs, their costs, and checkpoints against them. None by default.
 struct Disruptions {
   InterruptionCost interruption_cost{};
   CheckpointRule checkpoints{};
-  CheckpointTimes checkpoint_times{};      ///< what saving and loading takes
+  CheckpointTimes checkpoint_times{};      ///< times to save and load a job's state
   std::optional<FailureRates> failures{};  ///< random outages
-  std::vector<Outage> outages{};           ///< given ones
-  std::uint64_t seed = 1;                  ///< of the random ones
-  /// What a gang's speed is multiplied by for each level of the network that it crosses (between nodes,
-  /// between racks), in (0, 1]; 1: how it is spread makes no difference. For jobs of whose links nothing
-  /// better is known (`GangSpeedModel`).
+  std::vector<Outage> outages{};           ///< given outages
+  std::uint64_t seed = 1;                  ///< seed of the random outages
+  /// Factor of a gang's speed for each level of the network that it crosses (between nodes, between racks),
+  /// in (0, 1]; 1: spread has no effect. Only for jobs that `GangSpeedModel` does not know.
   double spread_factor = 1;
 
-  /// Whether nodes may go out of service, for which the placement must know nodes.
+  /// True if nodes may go out of service, for which the placement must know nodes.
   bool takes_nodes_out() const { return failures.has_value() || !outages.empty(); }
-  /// Whether anything happens at all.
+  /// True if anything disrupts jobs.
   bool any() const {
     return takes_nodes_out() || interruption_cost.rule().kind != InterruptionRule::Kind::None ||
            checkpoints.kind != CheckpointRule::Kind::None || spread_factor < 1;

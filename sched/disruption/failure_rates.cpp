@@ -31,7 +31,7 @@ Error bad(std::string_view key, std::string message) {
 /// Mean times between failures in seconds: for all GPU types, and for some.
 struct MeanTimes {
   std::optional<double> all{};
-  std::map<std::string, double> by_type{};  ///< by name in lower case
+  std::map<std::string, double> by_type{};  ///< time by name in lower case
 
   double of(const std::string& type) const {
     const auto own = by_type.find(lower_case(type));
@@ -111,7 +111,7 @@ Result<Settings> read_settings(std::string_view text, const ClusterSpec& cluster
   return settings;
 }
 
-/// For people: `6,300 h`, `2.25 h`.
+/// Text for people: `6,300 h`, `2.25 h`.
 std::string hours(double seconds) {
   if (std::isinf(seconds)) return "never";
   const double rounded = std::round(seconds / 36) / 100;

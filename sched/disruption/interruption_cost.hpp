@@ -12,48 +12,48 @@
 
 namespace vtrain {
 
-/// Seconds that every decision costs a gang whose processes are already where they should be
-/// (pkusys/ElasticFlow, simulator; measured on 16-GPU and larger clusters by its authors).
+/// Seconds that every decision costs a gang whose processes are already in place (pkusys/ElasticFlow,
+/// simulator; measured on 16-GPU and larger clusters by its authors).
 constexpr double elasticflow_base_overhead(std::int64_t cluster_gpus) {
   return cluster_gpus < 256 ? 2 : 7;
 }
 
-/// Seconds that starting a gang costs; more when all jobs restart (the same source).
+/// Seconds that starting a gang costs, more if all jobs restart (pkusys/ElasticFlow, simulator).
 inline double elasticflow_start_overhead(std::int64_t num_gpus, std::int64_t cluster_gpus, bool restart) {
   const double restart_cost = cluster_gpus < 256 ? 27 : 47;
   return elasticflow_base_overhead(cluster_gpus) + (restart ? restart_cost : 0) +
          2 * (std::log2(static_cast<double>(num_gpus)) + 1);
 }
 
-/// How the cost of an interruption is told: what can be read of it without jobs and cluster.
+/// Rule for the cost of an interruption, as read without jobs and cluster.
 struct InterruptionRule {
   enum class Kind : std::uint8_t {
     None,
-    Fixed,        ///< the same for every job
+    Fixed,        ///< equal for every job
     ElasticFlow,  ///< by the GPUs of gang and cluster (`elasticflow_start_overhead`)
     Checkpoint,   ///< the time to save the state, and as much to load it again
   };
   Kind kind = Kind::None;
-  SimDuration fixed{0};  ///< of `Fixed`
+  SimDuration fixed{0};  ///< cost under `Fixed`
 
   /// Reads `none`, `elasticflow`, `checkpoint` or a duration such as `30s`; a number alone is seconds.
   static Result<InterruptionRule> parse(std::string_view text);
 };
 
-/// Time for which a job that starts again holds its GPUs before it goes on with its work. It is charged when
-/// the job starts again; its first start costs nothing.
+/// Time for which a restarted job holds its GPUs before it continues its work. It is charged at the restart;
+/// a first start costs nothing.
 class InterruptionCost {
  public:
-  /// Nothing.
+  /// Makes interruptions free.
   InterruptionCost() = default;
-  /// By `rule` on a cluster of so many GPUs.
+  /// Applies `rule` on a cluster of `cluster_gpus` GPUs.
   InterruptionCost(InterruptionRule rule, GpuCount cluster_gpus) : rule_(rule), cluster_gpus_(cluster_gpus) {}
 
-  /// How it is told.
+  /// Rule of the cost.
   const InterruptionRule& rule() const { return rule_; }
-  /// After a preemption or at a change of size: the state is saved, and loaded by `num_gpus`.
+  /// Cost after a preemption or at a change of size: the state is saved, and loaded by `num_gpus`.
   SimDuration of_restart(const Job& job, GpuCount num_gpus, const CheckpointTimes& times) const;
-  /// After a failure: nothing could be saved, the last checkpoint is loaded.
+  /// Cost after a failure: no state was saved, the last checkpoint is loaded.
   SimDuration of_recovery(const Job& job, GpuCount num_gpus, const CheckpointTimes& times) const;
 
  private:

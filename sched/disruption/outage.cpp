@@ -17,12 +17,12 @@
 namespace vtrain {
 namespace {
 
-/// More than a replay could take in; a file of ranges would otherwise grow without bound.
+/// Largest number of outages, more than a replay could handle. Bounds the growth by ranges of nodes.
 constexpr std::int64_t kMaxOutages = 1'000'000;
 
 constexpr std::array<std::string_view, 4> kColumns = {"node", "kind", "begin_s", "end_s"};
 
-/// What one row or line says; empty: nothing.
+/// Texts of one row or line; empty: absent.
 struct OutageTexts {
   std::string_view node{};
   std::string_view kind{};
@@ -30,7 +30,7 @@ struct OutageTexts {
   std::string_view end{};
 };
 
-/// Seconds from the trace's origin.
+/// Reads seconds from the trace's origin.
 Result<SimTime> parse_instant(std::string_view text) {
   const auto nanoseconds = parse_seconds_as_ns(text);
   if (!nanoseconds) return fail(nanoseconds.error());
@@ -43,7 +43,7 @@ Error in_field(std::string_view field, Error error) {
   return error;
 }
 
-/// Makes outages of texts. Errors have field and message.
+/// Makes outages from texts. Errors have field and message.
 class OutageList {
  public:
   explicit OutageList(std::int32_t num_nodes) : num_nodes_(num_nodes) {}

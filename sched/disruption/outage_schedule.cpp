@@ -7,7 +7,7 @@
 namespace vtrain {
 namespace {
 
-/// `from + duration` rounded to the clock, at least 1 ns later; the end of time where that is beyond it.
+/// `from + duration` rounded to the clock, at least 1 ns later; the end of time if it exceeds the clock.
 SimTime later(SimTime from, Nanoseconds duration) {
   const auto room = static_cast<double>((SimTime::max() - from).count());
   if (!(duration.count() < room / 2)) return SimTime::max();

@@ -1,4 +1,4 @@
-/// All outages of one replay in the order of their beginnings and ends.
+/// All outages of one replay in order of their beginnings and ends.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +14,35 @@ namespace vtrain {
 
 /// A node that comes back, or goes out of service.
 struct NodeChange {
-  enum class Kind : std::uint8_t { Return, Drain, Failure };  ///< in the order of one instant
+  enum class Kind : std::uint8_t { Return, Drain, Failure };  ///< listed in the order of one instant
   SimTime time{};
   Kind kind = Kind::Return;
   NodeId node;
 };
 
-/// Outages that are given, and random ones. Each node draws from a stream of its own, keyed by the seed and
-/// the node, so that the history of failures is the same under every policy and on every number of nodes
-/// beside it. O(log(nodes + given outages)) a change.
+/// Given and random outages. Each node draws from a stream of its own, keyed by the seed and the node. So its
+/// history of failures is equal under every policy and with any number of other nodes. O(log(nodes + given
+/// outages)) per change.
 class OutageSchedule {
  public:
-  /// All nodes are up at `begin`, from when on random failures are drawn. `rates` may be null, and outlives
+  /// All nodes are up at `begin`; random failures are drawn from then on. `rates` may be null, and outlives
   /// the schedule.
   OutageSchedule(std::span<const Outage> given, const FailureRates* rates, std::uint32_t num_nodes,
                  SimTime begin, std::uint64_t seed);
 
-  /// When the next change is; `SimTime::max()` if there is no other.
+  /// Time of the next change; `SimTime::max()` if there is none.
   SimTime next() const { return heap_.empty() ? SimTime::max() : heap_.front().change.time; }
-  /// Takes the next change. There must be one.
+  /// Removes and returns the next change. There must be one.
   NodeChange pop();
-  /// Whether a node that is out of service now will be back.
+  /// True if a node that is out of service now will be back.
   bool awaits_return() const { return num_returns_ > 0; }
-  /// The outages that have begun so far, in this order.
+  /// Moves out the outages that have begun so far, in this order.
   std::vector<Outage> take_history() { return std::move(history_); }
 
  private:
   struct Entry {
     NodeChange change;
-    SimTime end{};        ///< of a given outage that begins
+    SimTime end{};        ///< end of a given outage that begins
     bool random = false;  ///< drawn rather than given
   };
   struct Later {

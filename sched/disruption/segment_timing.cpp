@@ -49,7 +49,7 @@ SimDuration SegmentTiming::saved_useful(SimDuration held) const {
 }
 
 SimDuration SegmentTiming::time_for(SimDuration work) const {
-  // The least training that does the work.
+  // Least training that does the work.
   const Wide least = speed.here == SegmentSpeed::kFull
                          ? Wide{work.count()}
                          : (Wide{work.count()} * SegmentSpeed::kFull + speed.here - 1) / speed.here;

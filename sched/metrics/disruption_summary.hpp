@@ -1,4 +1,4 @@
-/// What interruptions, checkpoints and outages came to in one replay.
+/// Effects of interruptions, checkpoints and outages in one replay.
 #pragma once
 
 #include <array>
@@ -12,18 +12,17 @@
 
 namespace vtrain {
 
-/// Times are GPU-hours. `useful_gpu_hours` and all of `lost_gpu_hours` together are what jobs held.
+/// Totals in GPU-hours. `useful_gpu_hours` plus the sum of `lost_gpu_hours` is the time that jobs held.
 struct DisruptionSummary {
   std::int64_t outages = 0;           ///< failures and drains of nodes that began during the replay
   std::int64_t interruptions = 0;     ///< times that a failing node stopped a job
-  std::int64_t interrupted_jobs = 0;  ///< jobs to which that happened
-  std::int64_t resizes = 0;           ///< times that a running job was given another number of GPUs
-  std::array<double, kNumLossCauses> lost_gpu_hours{};  ///< by `LossCause`
+  std::int64_t interrupted_jobs = 0;  ///< jobs that a failing node stopped
+  std::int64_t resizes = 0;           ///< times that a running job got another number of GPUs
+  std::array<double, kNumLossCauses> lost_gpu_hours{};  ///< losses by `LossCause`
   double useful_gpu_hours = 0;
-  /// Of nodes out of service from the first submission until the last job gave its GPUs back, whether jobs
-  /// held them or not.
+  /// GPU-hours of nodes out of service, held or not, from the first submission to the last release of GPUs.
   double out_of_service_gpu_hours = 0;
-  /// Useful GPU-hours / (GPUs x the same time), in [0, 1]: the cluster's goodput.
+  /// Useful GPU-hours / (GPUs x this period), in [0, 1]: the cluster's goodput.
   double goodput = 0;
 
   double total_lost_gpu_hours() const;
@@ -33,8 +32,8 @@ struct DisruptionSummary {
 double out_of_service_gpu_seconds(std::span<const Outage> outages, const ClusterSpec& cluster, SimTime begin,
                                   SimTime end);
 
-/// `begin` is the first submission, `end` when the last job gave its GPUs back. The replay must have been
-/// disrupted: its `losses` are there.
+/// Sums up a disrupted replay, which has `losses`. `begin` is the first submission, `end` the last release of
+/// GPUs.
 DisruptionSummary summarize_disruptions(const SimulationResult& result, const ClusterSpec& cluster,
                                         SimTime begin, SimTime end);
 

@@ -27,12 +27,12 @@ std::string_view state_name(JobState state) {
   throw std::logic_error("a job state without a name");
 }
 
-/// A time that the job may have.
+/// A time of the job, if it has it.
 JobValue when(bool known, SimTime time) {
   return known ? JobValue(time.time_since_epoch()) : JobValue();
 }
 
-/// The name of this number in a table, where the job has one.
+/// Name of this number in a table, if the job has one.
 template <class NameId>
 JobValue name_of(const NameTable& names, NameId id) {
   return id ? JobValue(std::string_view(names[id.value])) : JobValue();

@@ -1,4 +1,4 @@
-/// The table of the columns of `jobs.csv`: what a replay says of one job.
+/// The table of the columns of `jobs.csv`: results of one job.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@
 
 namespace vtrain {
 
-/// One job of a replay.
+/// A job of a replay.
 struct JobRow {
   const Workload& workload;
   const Job& job;
   const JobOutcome& outcome;
 };
 
-/// A value of a column: nothing where the job never had it, for instance a start or a deadline.
+/// A value of a column. Empty if the job never had it, for instance a start or a deadline.
 using JobValue = std::variant<std::monostate, std::string_view, std::int64_t, bool, SimDuration, GpuTime>;
 
 /// One column.
 struct JobColumn {
-  std::string_view name;     ///< names of times end in `_s`: they are in seconds
-  std::string_view meaning;  ///< in one line
+  std::string_view name;     ///< names of times end in `_s`, for seconds
+  std::string_view meaning;  ///< one line
   JobValue (*value)(const JobRow& row);
 };
 
-/// All columns, in their order. Times of day count from the trace's origin.
+/// All columns, in order. Times of day count from the trace's origin.
 std::span<const JobColumn> job_columns();
 
 }  // namespace vtrain

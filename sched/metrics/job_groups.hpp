@@ -23,12 +23,12 @@ enum class JobGrouping : std::uint8_t {
 
 /// Names of the groupings on the command line, in the order of the enumeration.
 std::span<const std::string_view> grouping_names();
-/// Name of one of them, such as `user`.
+/// Name of one grouping, such as `user`.
 std::string_view name_of(JobGrouping grouping);
 
 /// Sizes by powers of two: 0 for one GPU, 1 for 2, 2 for 3-4, 3 for 5-8, ...
 std::size_t size_class(GpuCount num_gpus);
-/// `5–8`, of a size class.
+/// Label of a size class, such as `5–8`.
 std::string size_class_label(std::size_t index);
 
 /// Groups of the jobs of one trace.
@@ -49,8 +49,8 @@ class JobGroups {
   const NameTable* names_;  ///< null: by size
 };
 
-/// The grouping of this name. Errors: an unknown name; a property that no job of the workload has, with those
-/// that some have.
+/// Reads the name of a grouping. Errors: an unknown name; a property that no job of the workload has (the
+/// error lists those that some have).
 Result<JobGrouping> parse_grouping(std::string_view name, const Workload& workload);
 
 }  // namespace vtrain

@@ -13,7 +13,7 @@
 namespace vtrain {
 namespace {
 
-/// The value of a member as a number; NaN where it does not exist.
+/// Value of a member as a number; NaN if it does not exist.
 template <auto member>
 double value_of(const typename MemberTypes<decltype(member)>::Struct& of) {
   if constexpr (std::is_same_v<decltype(member), std::optional<double> JobFigures::*>)
@@ -173,7 +173,7 @@ constexpr auto kRowsOfJobs = std::count_if(kRunMetrics.begin(), kRunMetrics.end(
 static_assert(kRowsOfJobs == static_cast<std::ptrdiff_t>(num_members<JobFigures>()),
               "a member of JobFigures lacks a row");
 
-/// The value of a member over a replay; NaN for one in which nothing could cost jobs time.
+/// Value of a member over a replay; NaN if nothing could cost jobs time.
 template <auto member>
 double disrupted(const Summary& summary) {
   return summary.disruptions ? static_cast<double>(*summary.disruptions.*member) : kNoValue;

@@ -10,38 +10,38 @@ namespace vtrain {
 struct JobFigures;
 struct Summary;
 
-/// Values of a metric of which the best is marked.
+/// The better direction of a metric's values; the best value is marked.
 enum class Better : std::uint8_t { Lower, Higher, Neither };
 
-/// What a value counts; how people read it follows from that.
+/// Quantity that a value counts; it decides the format for people.
 enum class MetricUnit : std::uint8_t {
-  Count,     ///< a whole number
+  Count,     ///< whole number
   Flag,      ///< 1 for yes, 0 for no
-  Duration,  ///< seconds of the life of a job
+  Duration,  ///< seconds of a job's life
   Period,    ///< seconds of a whole replay, shown in days
-  Share,     ///< of a whole, in [0, 1], shown in percent
-  Ratio,     ///< of two values, from 1 to beyond all bounds
-  Index,     ///< in [0, 1]
+  Share,     ///< part of a whole, in [0, 1], shown in percent
+  Ratio,     ///< ratio of two values, from 1 without upper bound
+  Index,     ///< index in [0, 1]
   GpuHours,  ///< GPUs x hours
 };
 
-/// One number of a replay: a key in JSON, a column of tables. NaN stands for a value that does not exist.
+/// One number of a replay: a key in JSON, a column of tables. NaN means that the value does not exist.
 struct Metric {
-  std::string_view key{};          ///< in `summary.json`; empty: it is not there
-  std::string_view title{};        ///< in tables; empty: only JSON has it
-  std::string_view short_title{};  ///< in the terminal, in one or two lines; empty: only the page shows it
-  std::string_view meaning{};      ///< for people, of those with a title
+  std::string_view key{};          ///< key in `summary.json`; empty: not written there
+  std::string_view title{};        ///< title in tables; empty: only in JSON
+  std::string_view short_title{};  ///< title in the terminal, one or two lines; empty: only on the page
+  std::string_view meaning{};      ///< explanation for people, given if there is a title
   MetricUnit unit = MetricUnit::Count;
   Better better = Better::Neither;
-  /// Over completed jobs: a policy that completes fewer is not compared by it.
+  /// True for figures over completed jobs: a policy that completes fewer is not compared by them.
   bool depends_on_completed = false;
-  double (*of_jobs)(const JobFigures&) = nullptr;  ///< its value over a set of jobs; null: it has none
-  double (*of_run)(const Summary&) = nullptr;      ///< its value of a whole replay, without `of_jobs`
-  bool hides_zero = false;                         ///< a column of zeros is left out
-  /// Turn in which its column is left out where a terminal is too narrow, from 1; 0: never.
+  double (*of_jobs)(const JobFigures&) = nullptr;  ///< value over a set of jobs; null: none
+  double (*of_run)(const Summary&) = nullptr;      ///< value of a whole replay, without `of_jobs`
+  bool hides_zero = false;                         ///< true if a column of zeros is left out
+  /// Turn, from 1, in which its column is dropped if the terminal is too narrow; 0: never.
   int dropped_in_turn = 0;
 
-  /// Its value of a whole replay.
+  /// Value of a whole replay.
   double value(const Summary& summary) const;
 };
 
@@ -49,8 +49,8 @@ struct Metric {
 /// metric needs a member of `JobFigures` or `Summary`, its formula in `summarize`, and a row here.
 std::span<const Metric> run_metrics();
 
-/// What interruptions, checkpoints and failures cost, in the order of the columns: NaN for a replay in which
-/// nothing could cost jobs time.
+/// Metrics of the costs of interruptions, checkpoints and failures, in the order of the columns. They are NaN
+/// for a replay in which nothing could cost jobs time.
 std::span<const Metric> loss_metrics();
 
 }  // namespace vtrain

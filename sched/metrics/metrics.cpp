@@ -12,7 +12,7 @@ namespace {
 /// Adds up the number of active jobs (submitted, not turned away, not ended) over time.
 class ActiveJobs {
  public:
-  /// Active jobs x seconds up to now.
+  /// Sum of active jobs x seconds until now.
   double job_seconds() const { return job_seconds_; }
   void advance_to(SimTime time) {
     job_seconds_ += static_cast<double>(active_) * to_seconds(time - now_);
@@ -152,10 +152,10 @@ class JobFigureCollector {
     if (has_started(outcome)) delay_s_.push_back(to_seconds(queueing_delay(job, outcome)));
   }
 
-  /// Finish-time fairness of one of the completed jobs.
+  /// Adds the finish-time fairness of one completed job.
   void add_fairness(double fairness) { fairness_.push_back(fairness); }
 
-  /// The figures over the jobs that were added.
+  /// Figures over the added jobs.
   JobFigures take() {
     JobFigures figures = figures_;
     if (figures.deadline_jobs > 0) {
@@ -182,9 +182,9 @@ class JobFigureCollector {
   std::vector<double> delay_s_;
   std::vector<double> waiting_s_;
   std::vector<double> fairness_;
-  double slowdowns_ = 0;             ///< sum over the completed jobs
-  double deadline_gpu_seconds_ = 0;  ///< jobs with a deadline, thousandths of GPUs x s
-  double met_gpu_seconds_ = 0;       ///< jobs that met it, likewise
+  double slowdowns_ = 0;             ///< sum over completed jobs
+  double deadline_gpu_seconds_ = 0;  ///< thousandths of GPUs x s of jobs with a deadline
+  double met_gpu_seconds_ = 0;       ///< thousandths of GPUs x s of jobs that met it
 };
 
 /// Collects the figures over the jobs of each group.
@@ -297,7 +297,7 @@ SimDuration queueing_delay(const Job& job, const JobOutcome& outcome) {
 }
 
 SimDuration waiting_time(const Job& job, const JobOutcome& outcome) {
-  // Where a policy works in slots, a job may hold GPUs for longer than until its end.
+  // Where a policy works in slots, a job may hold GPUs after its end.
   return std::max(job_completion_time(job, outcome) - outcome.attained, queueing_delay(job, outcome));
 }
 

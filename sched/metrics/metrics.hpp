@@ -1,4 +1,4 @@
-/// The metrics of a replay; each formula is defined here and nowhere else. `run_metrics` is their table.
+/// The metrics of a replay, each formula defined once. `run_metrics` is their table.
 #pragma once
 
 #include <cstdint>
@@ -17,43 +17,43 @@
 
 namespace vtrain {
 
-/// JCT, job completion time: end - submission. For jobs that ended.
+/// JCT, job completion time: end - submission. Only for jobs that ended.
 SimDuration job_completion_time(const Job& job, const JobOutcome& outcome);
-/// Queueing delay: first start - submission. For jobs that started.
+/// Queueing delay: first start - submission. Only for jobs that started.
 SimDuration queueing_delay(const Job& job, const JobOutcome& outcome);
-/// Time without GPUs between submission and end: the queueing delay, and what it waited after it had been
-/// stopped. For jobs that ended.
+/// Time without GPUs between submission and end: the queueing delay plus waits after stops. Only for jobs
+/// that ended.
 SimDuration waiting_time(const Job& job, const JobOutcome& outcome);
-/// Whether a job came to an end on the cluster, by itself or at its requested time.
+/// True if a job ended on the cluster, by itself or at its time limit.
 bool has_ended(const JobOutcome& outcome);
-/// Whether it ever had GPUs to work on.
+/// True if the job ever held GPUs.
 bool has_started(const JobOutcome& outcome);
-/// Whether a job with a deadline completed by it. Rejected, failed and unfinished jobs have missed theirs.
+/// True if a job with a deadline completed by it. Rejected, failed and unfinished jobs have missed theirs.
 bool deadline_met(const Job& job, const JobOutcome& outcome);
-/// Nearest-rank percentile (the smallest value with at least `percent` % of the values at or below it) of
-/// values in any order; NaN for none. Reorders `values`.
+/// Nearest-rank percentile: the smallest value with at least `percent` % of the values at or below it. NaN
+/// for no values. Reorders `values`.
 double percentile(std::vector<double>& values, double percent);
 
-/// The rate from the first submission to the last end, a step function of time.
+/// The rate of fragmentation from the first submission to the last end, a step function of time.
 struct FragmentationSummary {
-  double mean_rate = 0;  ///< over time
+  double mean_rate = 0;  ///< mean over time
   double max_rate = 0;
-  double interval_s = 0;  ///< length of each of the intervals below
+  double interval_s = 0;  ///< length of each interval below, seconds
   std::vector<double> mean_rate_by_interval{};
 };
 
-/// Intervals into which the time is divided: equal ones of whole nanoseconds, but for the last, which has the
-/// rest.
+/// Number of intervals into which the period is divided: equal ones of whole nanoseconds, except the last,
+/// which has the rest.
 inline constexpr int kFragmentationIntervals = 100;
 
-/// `samples` in order of time, the first not after `begin`; `end` after `begin`.
+/// `samples` are in order of time, the first not after `begin`; `end` lies after `begin`.
 FragmentationSummary summarize_fragmentation(std::span<const FragmentationSample> samples, SimTime begin,
                                              SimTime end);
 
-/// The value of a metric over no jobs.
+/// Value of a metric over no jobs.
 inline constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
-/// Run times below it count as this long in `JobFigures::bounded_slowdown`.
+/// Shortest run time in `JobFigures::bounded_slowdown`; shorter ones count as this.
 inline constexpr SimDuration kSlowdownThreshold = std::chrono::seconds(10);
 
 /// Figures over a set of jobs. Averages and percentiles of JCT are over completed jobs, those of queueing
@@ -63,38 +63,38 @@ struct JobFigures {
   std::int64_t completed = 0;
   std::int64_t failed = 0;
   std::int64_t rejected = 0;
-  std::int64_t turned_away = 0;   ///< of the rejected, those that the policy turned away
-  std::int64_t lacking_type = 0;  ///< of the rejected, those of a GPU type that the cluster lacks
+  std::int64_t turned_away = 0;   ///< rejected jobs that the policy turned away
+  std::int64_t lacking_type = 0;  ///< rejected jobs that request a GPU type that the cluster lacks
   std::int64_t unfinished = 0;
   std::int64_t deadline_jobs = 0;  ///< jobs that have a deadline
   std::int64_t deadline_met = 0;
-  /// deadline_met / deadline_jobs; nothing when no job has a deadline.
+  /// deadline_met / deadline_jobs; absent if no job has a deadline.
   std::optional<double> deadline_satisfactory_ratio{};
-  /// Ratio of the jobs' GPU-hours: GPUs requested x run time on them, met / with a deadline.
+  /// GPU-hours (GPUs requested x run time on them) of jobs that met their deadline / of jobs with a deadline.
   std::optional<double> deadline_satisfactory_ratio_by_gpu_hours{};
   double avg_jct_s = kNoValue;
   double p50_jct_s = kNoValue;
   double p99_jct_s = kNoValue;
   double avg_queueing_delay_s = kNoValue;
-  double avg_waiting_time_s = kNoValue;  ///< over jobs that ended
+  double avg_waiting_time_s = kNoValue;  ///< mean over jobs that ended
   double p50_waiting_time_s = kNoValue;
   double p99_waiting_time_s = kNoValue;
-  /// Mean over completed jobs of max(1, JCT / max(run time, `kSlowdownThreshold`)), the run time being that
-  /// on the gang that the job asked for (Feitelson and Rudolph, JSSPP 1998).
+  /// Mean over completed jobs of max(1, JCT / max(run time, `kSlowdownThreshold`)). The run time is the one
+  /// on the requested gang (Feitelson and Rudolph, JSSPP 1998).
   double bounded_slowdown = kNoValue;
-  /// Largest finish-time fairness over completed jobs (Themis, NSDI'20): JCT / T_iso, T_iso being the run
-  /// time on an equal share of GPUs / (average number of active jobs during the job's life), with linear
-  /// scaling below the gang's size.
+  /// Largest finish-time fairness over completed jobs (Themis, NSDI'20): JCT / T_iso. T_iso is the run time
+  /// on an equal share: GPUs / (average number of active jobs during the job's life). Below the gang's size,
+  /// scaling is linear.
   double finish_time_fairness_max = kNoValue;
   /// Jain's index (1984) of 1 / finish-time fairness over completed jobs, in (0, 1]; 1 is equal treatment.
   double jain_index = kNoValue;
   std::int64_t preemptions = 0;
-  std::int64_t resizes = 0;  ///< times that a running job was given another number of GPUs
+  std::int64_t resizes = 0;  ///< times that a running job got another number of GPUs
 };
 
 /// Figures over the jobs of one group.
 struct GroupFigures {
-  std::string name{};    ///< empty for the jobs without a tenant, user, ...
+  std::string name{};    ///< group's name; empty for the jobs without a tenant, user, ...
   double gpu_hours = 0;  ///< GPUs held x hours
   JobFigures figures{};
 };
@@ -102,33 +102,33 @@ struct GroupFigures {
 /// Figures by a property of jobs, in the order in which the trace names the groups.
 struct GroupedFigures {
   JobGrouping grouping{};
-  std::vector<GroupFigures> groups{};  ///< those with jobs
-  bool is_asked = false;               ///< whether tables are to show it
+  std::vector<GroupFigures> groups{};  ///< groups with jobs
+  bool is_asked = false;               ///< true if tables show it
 };
 
-/// One replay in numbers: the figures over all jobs, and those of the whole cluster.
+/// One replay in numbers: figures over all jobs and over the whole cluster.
 struct Summary : JobFigures {
-  std::string policy;            ///< the spec as given
-  bool stopped_early = false;    ///< `SimulationResult::stopped_early`
+  std::string policy;            ///< policy's spec as given
+  bool stopped_early = false;    ///< copy of `SimulationResult::stopped_early`
   double makespan_s = kNoValue;  ///< last end - first submission
-  /// GPU-seconds held / (GPUs x time from the first submission until the last job gave its GPUs back), in
-  /// [0, 1]. That is the makespan, unless a job that never ended held GPUs after the last end, or a policy
-  /// dates ends earlier than it takes the GPUs back.
+  /// GPU-seconds held / (GPUs x time from the first submission to the last release of GPUs), in [0, 1]. That
+  /// time is the makespan, unless a job that never ended held GPUs after the last end, or a policy dates ends
+  /// before the release of GPUs.
   double gpu_utilization = kNoValue;
-  /// Share of the GPUs that jobs hold, in whole or in part, from the first to the last submission, in the
-  /// mean over time; in [0, 1]. Without the drain tail, in which a queue that is no longer filled runs empty.
+  /// Mean over time of the share of GPUs held, in whole or in part, from the first to the last submission, in
+  /// [0, 1]. It excludes the drain tail, in which no job arrives and the queue runs empty.
   double gpu_utilization_without_drain = kNoValue;
-  /// Under placements that keep it.
+  /// Fragmentation, under placements that keep it.
   std::optional<FragmentationSummary> fragmentation;
   std::int64_t events = 0;
-  std::optional<DisruptionSummary> disruptions;  ///< none where nothing could cost jobs time
-  std::vector<PolicyFigure> figures;             ///< what the policy tells of its own work
-  /// By tenant, where there are several, and by the property that was asked for, if it was.
+  std::optional<DisruptionSummary> disruptions;  ///< absent if nothing could cost jobs time
+  std::vector<PolicyFigure> figures;             ///< numbers that the policy reports about its own work
+  /// Figures by tenant if there are several, and by the requested property, if any.
   std::vector<GroupedFigures> grouped;
 };
 
-/// Computes them from a schedule of these jobs under the policy of this spec, and by a property of jobs.
-/// O(jobs log jobs).
+/// Computes the summary of a schedule of these jobs. `policy` is the policy's spec. `by` adds figures by a
+/// property of jobs. O(jobs log jobs).
 Summary summarize(const Workload& workload, const ClusterSpec& cluster, const SimulationResult& result,
                   std::string policy, std::optional<JobGrouping> by = std::nullopt);
 

@@ -1,5 +1,5 @@
-/// `best-fit`: the node on which the least is free after the gang has come, and on it the GPU with the least
-/// free that suffices. Gangs larger than a node and jobs on part of a GPU:
+/// `best-fit`: the node with the least free after the gang has come, and on it the GPU with the least
+/// sufficient room. Gangs larger than a node and jobs on part of a GPU:
 /// `sched/placement/sharing_placement.hpp`.
 #include <algorithm>
 

@@ -1,11 +1,11 @@
 /// `buddy`: buddy allocation. The GPUs of equal nodes of one type form one row, in which a node takes a power
-/// of two of places, and blocks of 1, 2, 4, ... places begin at multiples of their size. A gang goes into the
-/// smallest free block with enough GPUs, of equal ones the first in the tree of blocks: level by level from
-/// the row down, each from its beginning (blocks of several levels have as many GPUs where places are without
-/// one). The block is halved as long as its first half has enough, the gang takes the first GPUs of what
-/// remains, and all the rest stays free as smaller blocks. Blocks that come free join their free neighbours.
-/// So a gang waits while no aligned block is free, however many GPUs are, and large blocks are kept whole for
-/// large gangs.
+/// of two of places. Blocks of 1, 2, 4, ... places begin at multiples of their size. A gang goes into the
+/// smallest free block with enough GPUs. Of equal ones it takes the first in the tree of blocks: level by
+/// level from the row down, each from its beginning. (Places without a GPU make blocks of several levels
+/// equal in GPUs.) The block is halved as long as its first half has enough. The gang takes the first GPUs of
+/// the remaining block, and the rest stays free as smaller blocks. Freed blocks join their free neighbours.
+/// So a gang waits until an aligned block is free, even if more GPUs are free, and large blocks stay whole
+/// for large gangs.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -75,7 +75,7 @@ class BuddyPlacement final : public NodePlacement {
     return true;
   }
 
-  /// A gang may lie in a row of nodes that are smaller than it.
+  // A gang may use a row of nodes smaller than itself.
   int most_levels(const GangRequest& request) const override {
     return request.num_gpus == GpuCount(1) ? 0 : levels_of_cluster();
   }
@@ -97,7 +97,7 @@ class BuddyPlacement final : public NodePlacement {
   }
 
  private:
-  /// Where a node is: in which row, and at which place of it.
+  /// Place of a node: its row, and its position in the row.
   struct Home {
     std::uint32_t row = 0;
     std::uint32_t place = 0;
@@ -111,7 +111,7 @@ class BuddyPlacement final : public NodePlacement {
   std::vector<BuddyBlocks> rows_;
   std::vector<std::vector<std::uint32_t>> nodes_by_row_;
   std::vector<Home> home_of_;               ///< [nodes]
-  std::vector<BuddyBlocks::Piece> pieces_;  ///< while a gang is placed
+  std::vector<BuddyBlocks::Piece> pieces_;  ///< pieces of the gang that is being placed
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ std::optional<std::int32_t> BuddyBlocks::smallest_free(std::int32_t gpus) const 
   return block->first;
 }
 
-/// Adds a block of which all is free, joined with what is free beside it.
+/// Adds a wholly free block, joined with its free neighbour.
 void BuddyBlocks::add_free(std::uint32_t block) {
   if (num_gpus_[block] == 0) return;
   while (block > 1) {
@@ -58,7 +58,7 @@ void BuddyBlocks::remove_free(std::uint32_t block) {
 void BuddyBlocks::take(std::int32_t gpus, std::vector<Piece>& pieces) {
   std::uint32_t block = free_.lower_bound({gpus, 0})->second;
   remove_free(block);
-  // GPUs lie at the front of a block, so its first half has the more of them.
+  // GPUs lie at the front of a block, so its first half has at least as many as the second.
   while (block < first_place_block_ && num_gpus_[2 * block] >= gpus) {
     add_free(2 * block + 1);
     block *= 2;
@@ -69,7 +69,7 @@ void BuddyBlocks::take(std::int32_t gpus, std::vector<Piece>& pieces) {
     mark(pieces[i], true);
 }
 
-/// Takes the first GPUs of a block that is in no list; the rest of it is free.
+/// Takes the first GPUs of a block that is in no list; the rest of the block becomes free.
 void BuddyBlocks::take_first(std::uint32_t block, std::int32_t gpus, std::vector<Piece>& pieces) {
   if (gpus == num_gpus_[block]) {
     append_pieces(block, pieces);

@@ -10,13 +10,13 @@
 namespace vtrain {
 
 /// A row of equal nodes. A block is a node of a complete binary tree over the places of the row: 1 is the
-/// row, block b has the halves 2b and 2b + 1. A node has a power of two of places, and so has the row, so
-/// that places may be without a GPU; blocks count only those with one.
+/// row, block b has the halves 2b and 2b + 1. Node and row are rounded up to powers of two of places. So some
+/// places have no GPU; the sizes of blocks count only places with one.
 ///
 /// There are fewer than 8 blocks for each GPU.
 class BuddyBlocks {
  public:
-  /// All GPUs are free.
+  /// Begins with all GPUs free.
   BuddyBlocks(std::uint32_t num_nodes, std::int32_t gpus_per_node);
 
   /// GPUs of one node that a gang holds.
@@ -26,20 +26,20 @@ class BuddyBlocks {
     std::int32_t gpus = 0;
   };
 
-  /// The number of GPUs in the smallest free block with at least `gpus`, if there is one.
+  /// Number of GPUs in the smallest free block with at least `gpus`, if there is one.
   std::optional<std::int32_t> smallest_free(std::int32_t gpus) const;
-  /// Takes GPUs of the first of these blocks, which must be there, and appends where they are.
+  /// Takes GPUs of the first block of that size, which must exist, and appends their places.
   void take(std::int32_t gpus, std::vector<Piece>& pieces);
-  /// Gives GPUs of a node back.
+  /// Returns GPUs of a node to the free blocks.
   void give_back(const Piece& piece);
-  /// Whether no gang holds any of these GPUs.
+  /// True if no gang holds any of these GPUs.
   bool all_free(const Piece& piece) const;
   /// Takes exactly these GPUs, which are free.
   void take_again(const Piece& piece);
-  /// Withholds what is free on a node, and what is given back on it later. Returns the number of GPUs that
-  /// are not free any more.
+  /// Withholds the free GPUs of a node, and those returned later. Returns the number of GPUs that are no
+  /// longer free.
   std::int32_t withhold(std::uint32_t node);
-  /// Puts it back. Returns the number of GPUs.
+  /// Undoes `withhold`. Returns the number of GPUs that are free again.
   std::int32_t restore(std::uint32_t node);
   bool withheld(std::uint32_t node) const { return withheld_[node]; }
 
@@ -48,8 +48,8 @@ class BuddyBlocks {
   std::uint32_t block_of_node(std::uint32_t node) const { return first_node_block_ + node; }
   void add_free(std::uint32_t block);
   void remove_free(std::uint32_t block);
-  /// Takes a block out of the free one that it is, or is a part of; the other parts stay free. False if there
-  /// is no such block.
+  /// Takes a block out of the free block that it equals or is part of; the other parts stay free. False if
+  /// there is no such free block.
   bool cut_out(std::uint32_t block);
   void take_first(std::uint32_t block, std::int32_t gpus, std::vector<Piece>& pieces);
   void append_pieces(std::uint32_t block, std::vector<Piece>& pieces);
@@ -57,12 +57,12 @@ class BuddyBlocks {
 
   std::int32_t gpus_per_node_;
   std::uint32_t places_per_node_;
-  std::uint32_t first_node_block_;                         ///< blocks of nodes follow one another from here
-  std::uint32_t first_place_block_;                        ///< and blocks of one place from here
-  std::vector<std::int32_t> num_gpus_;                     ///< [blocks]
-  std::vector<bool> is_free_;                              ///< [blocks]: free as a whole, its parent is not
-  std::set<std::pair<std::int32_t, std::uint32_t>> free_;  ///< (GPUs, block) of these
-  std::vector<bool> held_;                                 ///< [places]: by a gang
+  std::uint32_t first_node_block_;      ///< first block of one node; those of the other nodes follow
+  std::uint32_t first_place_block_;     ///< first block of one place; those of the other places follow
+  std::vector<std::int32_t> num_gpus_;  ///< [blocks]
+  std::vector<bool> is_free_;           ///< [blocks], true if free as a whole and its parent is not
+  std::set<std::pair<std::int32_t, std::uint32_t>> free_;  ///< (GPUs, block) of the blocks in `is_free_`
+  std::vector<bool> held_;                                 ///< [places], true if a gang holds the GPU
   std::vector<bool> withheld_;                             ///< [nodes]
 };
 

@@ -1,13 +1,13 @@
-/// `consolidate`: gangs as close together as the topology has room. The levels are NVLink island, node, rack
-/// and the nodes of a GPU type. A gang goes to the lowest level of which one part has room for it, there to
-/// the part with the least room; within it to as few parts of the level below as can be: the one with the
-/// most room as long as it needs more than any has, then the tightest that has room for the rest (the rule of
-/// Kueue's topology-aware scheduling). So it always finds a place when a type has enough free GPUs.
+/// `consolidate`: gangs as close together as the free GPUs of the topology allow. The levels are NVLink
+/// island, node, rack and the nodes of a GPU type. A gang goes to the lowest level with a part that has room
+/// for it, there to the part with the least sufficient room. Within it the gang takes as few parts of the
+/// level below as possible: the one with the most room while no part has enough, then the tightest with room
+/// for the rest (the rule of Kueue's topology-aware scheduling). So it always finds a place when a type has
+/// enough free GPUs.
 ///
-/// `consolidate-strict`: a gang of at most the size of the largest node waits for one node. A larger one
-/// waits for as many wholly free nodes of that size as it fills, and one node with room for the rest; all in
-/// one rack if possible (that with the fewest such nodes that suffice), otherwise over as few racks as can
-/// be.
+/// `consolidate-strict`: a gang no larger than the largest node waits for one node. A larger one waits for as
+/// many wholly free nodes of that size as it fills, and one node with room for the rest. All are in one rack
+/// if possible (the one with the fewest sufficient such nodes), otherwise over as few racks as possible.
 #include <algorithm>
 #include <optional>
 
@@ -18,7 +18,7 @@
 namespace vtrain {
 namespace {
 
-/// What both have in common: gangs that fit on a node.
+/// Common part of both: gangs that fit on a node.
 class TopologyPlacement : public NodePlacement {
  public:
   TopologyPlacement(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload)
@@ -49,10 +49,10 @@ class TopologyPlacement : public NodePlacement {
   }
 
  protected:
-  /// Places a gang that no node has room for now.
+  /// Places a gang for which no node has room now.
   virtual bool place_on_nodes(const GangRequest& request, std::vector<NodeShare>& shares) = 0;
 
-  /// Takes GPUs of one node that has so many: of the tightest island, or of as few as can be.
+  /// Takes `gpus` GPUs of one node with enough free: of the tightest island, or of as few as possible.
   void take(std::uint32_t node, std::int32_t gpus, std::vector<NodeShare>& shares) {
     while (gpus > 0) {
       const std::uint32_t island = island_for(node, gpus);
@@ -62,7 +62,7 @@ class TopologyPlacement : public NodePlacement {
     }
   }
 
-  /// Takes GPUs of as few of some nodes as can be; together they have so many.
+  /// Takes GPUs of as few of some nodes as possible; together the nodes have enough free.
   void take_of_nodes(const FreeOrder& nodes, std::int32_t gpus, std::vector<NodeShare>& shares) {
     while (gpus > 0) {
       const auto last = nodes.tightest(gpus);
@@ -76,7 +76,7 @@ class TopologyPlacement : public NodePlacement {
   const FreeByTopology& topology() const { return topology_; }
 
  private:
-  /// The island with the least room that suffices, otherwise the one with the most.
+  /// The island with the least sufficient room, otherwise the one with the most.
   std::uint32_t island_for(std::uint32_t node, std::int32_t gpus) const {
     std::uint32_t best = topology_.first_island(node);
     for (std::uint32_t island = best + 1; island < topology_.first_island(node + 1); ++island) {
@@ -87,7 +87,7 @@ class TopologyPlacement : public NodePlacement {
     return best;
   }
 
-  /// The island that a share is on.
+  /// Island of a share.
   std::uint32_t island_of(const NodeShare& share) const {
     const std::int32_t island = share.first_gpu / table_[share.node.value].gpus_per_island;
     return topology_.first_island(share.node.value) + static_cast<std::uint32_t>(island);
@@ -101,7 +101,7 @@ class TopologyPlacement : public NodePlacement {
     shares.push_back({NodeId(node), GpuCount(gpus), first_gpu});
   }
 
-  /// Of the tightest parts of the types that a gang may use the tightest.
+  /// The tightest of the tightest parts of the types that a gang may use.
   template <class TightestOf>
   std::optional<FreeOrder::Part> tightest(const GangRequest& request, TightestOf tightest_of) const {
     std::optional<FreeOrder::Part> best;
@@ -201,7 +201,7 @@ class ConsolidateStrictPlacement final : public TopologyPlacement {
   }
 
  private:
-  /// A gang in nodes of the largest size of a type.
+  /// A gang on nodes of the largest size of a type.
   struct Need {
     std::int32_t node_size = 0;
     std::int32_t nodes = 0;
@@ -221,7 +221,7 @@ class ConsolidateStrictPlacement final : public TopologyPlacement {
     });
   }
 
-  /// Whether some nodes, of which `idle` are wholly free, have room.
+  /// True if some nodes, `idle` of them wholly free, have room.
   static bool has_room(const FreeOrder& nodes, std::int32_t idle, const Need& need) {
     if (idle < need.nodes) return false;
     if (need.rest == 0 || idle > need.nodes) return true;
@@ -256,7 +256,7 @@ class ConsolidateStrictPlacement final : public TopologyPlacement {
       take(topology().rack(rack).nodes.tightest(size)->number, size, shares);
   }
 
-  /// Takes wholly free nodes of as few racks as can be.
+  /// Takes wholly free nodes of as few racks as possible.
   void take_idle_of_racks(const std::vector<std::uint32_t>& racks, Need need,
                           std::vector<NodeShare>& shares) {
     while (need.nodes > 0) {
@@ -272,7 +272,7 @@ class ConsolidateStrictPlacement final : public TopologyPlacement {
     }
   }
 
-  /// The tightest node with room for the rest, in a rack where the gang is already if there is one.
+  /// The tightest node with room for the rest, in one of the gang's racks if possible.
   std::uint32_t host_for_rest(std::uint32_t type, std::int32_t rest, const std::vector<NodeShare>& shares,
                               std::size_t first_share) const {
     std::optional<FreeOrder::Part> best;

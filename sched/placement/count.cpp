@@ -1,6 +1,6 @@
-/// `count`: the cluster is one number of free GPUs; a gang fits if enough of them are free anywhere. Where
-/// jobs ask for GPU types, it is one number for each type; a gang that asks for none takes GPUs of any, those
-/// of the type that the cluster names first before others.
+/// `count`: the cluster is one number of free GPUs; a gang fits if enough of them are free anywhere. If jobs
+/// request GPU types, it is one number per type. Then a gang without a type takes GPUs of any, in the order
+/// in which the cluster names the types.
 #include <algorithm>
 #include <stdexcept>
 
@@ -11,7 +11,7 @@
 namespace vtrain {
 namespace {
 
-/// One number for the cluster.
+/// Placement with one number for the cluster.
 class CountPlacement : public Placement {
  public:
   explicit CountPlacement(const ClusterSpec& cluster)
@@ -52,7 +52,7 @@ class CountPlacement : public Placement {
   GpuCount free_;
 };
 
-/// One number for each type. In a gang's list the number of a type stands where a node would.
+/// Placement with one number per type. A gang's list has the number of the type in place of a node.
 class CountByTypePlacement final : public CountPlacement {
  public:
   CountByTypePlacement(const ClusterSpec& cluster, const Workload& workload)

@@ -1,11 +1,10 @@
-/// `fgd`: fragmentation gradient descent (Weng et al., USENIX ATC'23). The node whose fragmentation F_n
-/// (`sched/placement/fragmentation.hpp`) grows least, or falls most, when the gang comes, and on it the GPU
-/// for which that is so. Gangs larger than a node and jobs on part of a GPU:
-/// `sched/placement/sharing_placement.hpp`.
+/// `fgd`: fragmentation gradient descent (Weng et al., USENIX ATC'23). A gang takes the node and GPU for
+/// which the node's fragmentation F_n (`sched/placement/fragmentation.hpp`) grows least or falls most. Gangs
+/// larger than a node and jobs on part of a GPU: `sched/placement/sharing_placement.hpp`.
 ///
-/// What is published differs in that it compares floor(100 x sigmoid(change / 1000)); here the changes
-/// themselves are compared. The sizes of jobs are those of the whole workload, so that this placement knows
-/// what will come, as the published one does.
+/// The published version compares floor(100 x sigmoid(change / 1000)); this one compares the changes
+/// themselves. Job sizes are those of the whole workload. So this placement knows future jobs, as the
+/// published one does.
 #include <algorithm>
 #include <optional>
 

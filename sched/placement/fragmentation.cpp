@@ -46,7 +46,7 @@ NodeRoom room_after(const NodeRoom& room, GpuCount num_gpus, std::int16_t gpu_sh
   left.assign(room.parts.begin(), room.parts.end());
   std::int32_t whole_gpus = num_gpus.value;
   if (gpu_share < kWholeGpu) {
-    // The GPUs with the least free first, but of one GPU the one that was said.
+    // GPUs with the least free first, except that one part goes to the given GPU.
     const bool one = num_gpus == GpuCount(1);
     for (std::int16_t& free : left) {
       if (whole_gpus == 0) break;

@@ -1,4 +1,4 @@
-/// Where on the cluster a gang goes.
+/// Placement of gangs on the nodes of a cluster.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace vtrain {
 
-/// The ways of placing a gang: each is a row of `placements()` and a source file of its name; the two that
-/// consolidate share theirs.
+/// Rules for placing a gang. Each is a row of `placements()` and a source file of its name; the two that
+/// consolidate share one file.
 enum class PlacementKind : std::uint8_t {
   Count,
   Yarn,
@@ -31,33 +31,33 @@ enum class PlacementKind : std::uint8_t {
 /// A row of the table of placements.
 struct PlacementInfo {
   PlacementKind kind;
-  std::string_view name;     ///< on the command line
+  std::string_view name;     ///< name on the command line
   std::string_view summary;  ///< one line
-  bool shares_gpus = false;  ///< whether several gangs may use one GPU, each its part
-  bool knows_nodes = true;   ///< whether gangs have nodes; a node without them cannot go out of service
+  bool shares_gpus = false;  ///< true if several gangs may use one GPU, each its part
+  bool knows_nodes = true;   ///< true if gangs have nodes; without, no node can go out of service
 };
 
 /// All placements, in the order of the enumeration.
 std::span<const PlacementInfo> placements();
-/// The row of a placement.
+/// Row of a placement.
 const PlacementInfo& info_of(PlacementKind kind);
-/// Reads a name; the error lists the names there are, with the nearest.
+/// Reads a name. The error lists the valid names, with the nearest.
 Result<PlacementKind> parse_placement(std::string_view name);
 
-/// What a gang asks of the cluster.
+/// Resources that a gang requests.
 struct GangRequest {
   GpuCount num_gpus{1};
-  /// The type its GPUs must have, a position in `Workload::gpu_types`; none: any. Without meaning on a
-  /// cluster that names no types.
+  /// Type that its GPUs must have, a position in `Workload::gpu_types`; none: any. Ignored on a cluster that
+  /// names no types.
   GpuTypeId gpu_type{};
-  /// The part of each GPU that it uses, in thousandths, from 1 to `kWholeGpu`. Placements that do not
-  /// share GPUs take it as `kWholeGpu`.
+  /// Part of each GPU that it uses, in thousandths, from 1 to `kWholeGpu`. Placements that do not share GPUs
+  /// treat it as `kWholeGpu`.
   std::int16_t gpu_share = kWholeGpu;
-  /// The only type of those, by its number in `GpuTypes`, that its GPUs may have; none: any of them.
+  /// Single allowed type among those of `gpu_type`, by its number in `GpuTypes`; none: any of them.
   std::optional<std::uint32_t> only_type{};
 };
 
-/// What a job asks of the cluster when it is to have `num_gpus` GPUs, of one type if it is named.
+/// The request of a job for `num_gpus` GPUs, of one type if it is named.
 inline GangRequest request_of(const Job& job, GpuCount num_gpus,
                               std::optional<std::uint32_t> only_type = std::nullopt) {
   return {.num_gpus = num_gpus, .gpu_type = job.gpu_type, .gpu_share = job.gpu_share, .only_type = only_type};
@@ -65,71 +65,70 @@ inline GangRequest request_of(const Job& job, GpuCount num_gpus,
 
 /// GPUs that one gang holds on one node.
 struct NodeShare {
-  /// In place of a number under placements that share GPUs: these are whole ones.
+  /// Value of `first_gpu` for whole GPUs under placements that share GPUs.
   static constexpr std::int32_t kNoNumber = -1;
 
   NodeId node;
   GpuCount gpus{0};
-  /// Number of the first of these GPUs on the node, where a placement tells them apart. For itself alone.
+  /// Number of the first of these GPUs on the node, if the placement numbers them; only the placement reads
+  /// it.
   std::int32_t first_gpu = 0;
 };
 
 /// Knows the free GPUs of a cluster and places gangs.
 ///
-/// A gang is never split over GPU types, other than under `count`. One that asks for no type, or for one of
-/// several, goes where its placement finds the best place; where that does not decide, to the type that the
-/// cluster names first.
+/// A gang is never split over GPU types, except under `count`. A gang that may use several types goes to the
+/// place that its placement finds best; ties go to the type that the cluster names first.
 class Placement {
  public:
   explicit Placement(PlacementKind kind) : info_(info_of(kind)) {}
   virtual ~Placement() = default;
 
-  /// Its row of the table.
+  /// Row of this placement in the table.
   const PlacementInfo& info() const { return info_; }
-  /// Takes the GPUs for a gang and appends where they are to `shares`; false, with nothing changed, when it
-  /// does not fit.
+  /// Takes the GPUs for a gang and appends their places to `shares`. False, with nothing changed, if it does
+  /// not fit.
   virtual bool place(const GangRequest& request, std::vector<NodeShare>& shares) = 0;
-  /// Gives a gang's GPUs back: those that `place` appended for the same request.
+  /// Releases a gang's GPUs: the shares that `place` appended for this request.
   virtual void release(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
-  /// Undoes a `release` with the same arguments: the gang has exactly these GPUs again. False, with nothing
-  /// changed, if some of them have been taken since. Their nodes are in service.
+  /// Undoes a `release` with these arguments: the gang has exactly these GPUs again. False, with nothing
+  /// changed, if some of them have been taken since. Their nodes must be in service.
   virtual bool take_again(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
-  /// Whether the gang would fit on the empty cluster with all nodes in service.
+  /// True if the gang would fit on the empty cluster with all nodes in service.
   virtual bool fits_empty(const GangRequest& request) const = 0;
-  /// Lets gangs have GPUs from now on though too few are free; false if this placement can't. Only an empty
-  /// cluster is asked.
+  /// Lets gangs hold more GPUs than there are from now on; false if this placement cannot. Call it only on an
+  /// empty cluster.
   virtual bool overcommit() { return false; }
-  /// GPUs in service of which no gang holds all. A gang that needs more than that does not fit. Negative if
-  /// gangs hold more than there are, see `overcommit`.
+  /// GPUs in service that no gang holds as a whole. A gang that needs more than these does not fit. Negative
+  /// if gangs hold more GPUs than there are, see `overcommit`.
   virtual GpuCount free_gpus() const = 0;
-  /// GPUs in service of which no gang holds anything; other than `free_gpus` only where GPUs are shared.
+  /// GPUs in service that are wholly free; differs from `free_gpus` only where GPUs are shared.
   virtual GpuCount idle_gpus() const { return free_gpus(); }
-  /// Whether `release` needs what `place` appended. If not, all four may be given an empty list and a
-  /// request of which only the number of GPUs is set.
+  /// True if `release` needs the shares that `place` appended. Otherwise `place`, `release`, `take_again` and
+  /// `fits_empty` accept an empty list and a request with only `num_gpus` set.
   virtual bool needs_shares() const { return true; }
-  /// Whether every gang is on as few nodes as its GPUs fill of the largest ones of its type.
+  /// True if every gang is on as few nodes as its GPUs fill of the largest nodes of its type.
   virtual bool packs_gangs() const = 0;
-  /// Levels of the network that a gang's traffic must cross: 0 within a node, 1 between nodes of a rack, 2
+  /// Levels of the network that a gang's traffic crosses: 0 within a node, 1 between nodes of a rack, 2
   /// beyond.
   virtual int levels_crossed(std::span<const NodeShare> shares) const = 0;
-  /// The most levels that a gang may come to cross.
+  /// Most levels that a gang may cross.
   virtual int most_levels(const GangRequest& request) const = 0;
-  /// The rate of fragmentation of the free GPUs (`sched/placement/fragmentation.hpp`), in [0, 1]; nothing
-  /// where it is not kept.
+  /// Rate of fragmentation of the free GPUs (`sched/placement/fragmentation.hpp`), in [0, 1]; absent if the
+  /// placement does not keep it.
   virtual std::optional<double> fragmentation() const { return std::nullopt; }
   /// Takes a node out of service or brings it back; all nodes begin in service. A node out of service offers
-  /// no GPUs: its free ones stop counting as free at once, and those of gangs that still hold some do not
-  /// count when they are given back, until the node is back. Telling the state it is in changes nothing.
-  /// Only where placements know nodes.
+  /// no GPUs. Its free ones stop counting as free at once. GPUs that gangs release there do not count until
+  /// the node is back. Setting the present state again changes nothing. Only for placements that know nodes.
   virtual void set_in_service(NodeId node, bool in_service) = 0;
 
  private:
   const PlacementInfo& info_;
 };
 
-/// Makes an empty cluster for the jobs of a workload: the types they may ask for, and under `fgd` and
-/// `best-fit` the sizes by which fragmentation is judged. `counts_types`: `count` knows types though no job
-/// asks for one.
+/// Makes a placement with an empty cluster for the jobs of a workload. The jobs give the types that may be
+/// requested and, under `fgd` and `best-fit`, the sizes that measure fragmentation. `counts_types`: `count`
+/// knows types even if no job requests one.
 std::unique_ptr<Placement> make_placement(PlacementKind kind, const ClusterSpec& cluster,
                                           const Workload& workload, bool counts_types = false);
 

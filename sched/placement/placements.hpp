@@ -1,4 +1,4 @@
-/// All placements. What each is opens its source file.
+/// All placements. The description of each opens its source file.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace vtrain {
 
-/// Each makes an empty cluster under one placement, for the jobs of a workload.
+/// Each function makes one placement with an empty cluster, for the jobs of a workload.
 std::unique_ptr<Placement> make_best_fit_placement(const ClusterSpec& cluster, const Workload& workload);
 std::unique_ptr<Placement> make_buddy_placement(const ClusterSpec& cluster, const Workload& workload);
 std::unique_ptr<Placement> make_consolidate_placement(const ClusterSpec& cluster, const Workload& workload);

@@ -68,7 +68,7 @@ void SharedNodes::join(std::uint32_t node) {
   if (is_new) forget_empty_states();
 }
 
-/// States are kept for when they come back, as long as there are not too many.
+/// Drops empty states if there are too many. Others are kept because states recur.
 void SharedNodes::forget_empty_states() {
   constexpr std::size_t kFewStates = 4096;
   if (states_.size() <= 2 * records_.size() + kFewStates) return;
@@ -81,7 +81,7 @@ void SharedNodes::take_whole(std::uint32_t node, std::int32_t num_gpus) {
   join(node);
 }
 
-/// The number of a GPU with exactly `part` free; one that is free as a whole gets a number.
+/// Number of a GPU with exactly `part` free; a GPU free as a whole gets a number.
 std::size_t SharedNodes::number_with(Record& record, std::int16_t part) {
   const auto found = std::find(record.parts.begin(), record.parts.end(), part);
   const auto number = static_cast<std::size_t>(found - record.parts.begin());
@@ -217,7 +217,7 @@ bool SharingPlacement::place_on_nodes(std::uint32_t type, std::int32_t num_gpus,
     }
     if (largest == nullptr) break;
     const std::int32_t size = largest->state->num_gpus;
-    // The last node taken may be the end of the state that it was in.
+    // Taking the last node may remove its state.
     for (std::size_t left = largest->nodes.size(); needed >= size && left > 0; --left, needed -= size) {
       const std::uint32_t node = *largest->nodes.begin();
       nodes_.take_whole(node, size);

@@ -1,5 +1,5 @@
-/// Placements that share GPUs, each a way of comparing nodes, and the free GPUs and parts of GPUs that they
-/// keep.
+/// Placements that share GPUs, each with a cost of its own by which it compares nodes, and their free GPUs
+/// and parts of GPUs.
 #pragma once
 
 #include <compare>
@@ -18,52 +18,53 @@
 
 namespace vtrain {
 
-/// What nodes that look the same have in common.
+/// The state of a node; nodes with equal states are interchangeable.
 struct NodeState {
   std::uint32_t type = 0;
-  std::int32_t num_gpus = 0;          ///< of a node, free or not
-  std::int32_t whole_gpus = 0;        ///< free as a whole
-  std::vector<std::int16_t> parts{};  ///< free thousandths of the GPUs that are free in part, ascending
+  std::int32_t num_gpus = 0;          ///< all GPUs of a node, free or not
+  std::int32_t whole_gpus = 0;        ///< GPUs free as a whole
+  std::vector<std::int16_t> parts{};  ///< free thousandths of the partly free GPUs, ascending
 
   friend auto operator<=>(const NodeState&, const NodeState&) = default;
 
-  /// Whether nothing on such a node is held.
+  /// True if no part of such a node is held.
   bool idle() const { return whole_gpus == num_gpus; }
   NodeRoom room() const { return {.type = type, .whole_gpus = whole_gpus, .parts = parts}; }
 };
 
-/// How well a gang goes on a node in some state, for a placement that compares.
+/// The cost of a gang on a node in some state, for a placement that compares.
 struct NodeOption {
   double cost = 0;        ///< lower is better
-  std::int16_t part = 0;  ///< free thousandths of the GPU to take, where the gang is one part of a GPU
+  std::int16_t part = 0;  ///< free thousandths of the GPU to take, if the gang is one part of a GPU
 };
 
-/// The nodes in service that are in one state, and what has been worked out for that state.
+/// The nodes in service in one state, and values computed for that state.
 struct NodesAlike {
   const NodeState* state = nullptr;
   std::set<std::uint32_t> nodes;
-  double fragmentation = 0;  ///< F_n of each
+  double fragmentation = 0;  ///< F_n of each node
   std::int64_t free_milli = 0;
-  std::size_t position = 0;  ///< in `SharedNodes::alike`
-  /// Options that a placement keeps, by what it keys them with. Cleared never: they follow from the state.
+  std::size_t position = 0;  ///< position in `SharedNodes::alike`
+  /// Options that a placement keeps, by a key of its own. They follow from the state, so they are never
+  /// cleared.
   std::map<std::int64_t, NodeOption> options;
 };
 
-/// Free GPUs, and free parts of GPUs, of all nodes. Nodes that look the same are kept together.
+/// Free GPUs, and free parts of GPUs, of all nodes, grouped by equal state.
 class SharedNodes {
  public:
-  /// All nodes in service and idle. `sizes` are what fragmentation is judged by.
+  /// Begins with all nodes in service and idle. `sizes` are those that measure fragmentation.
   SharedNodes(const NodeTable& table, std::vector<TypicalSize> sizes);
 
-  /// The states that some node in service is in, in no particular order. There are at most as many as nodes,
-  /// and as many as GPUs in a node plus one where all nodes are equal and no GPU is shared.
+  /// States of the nodes in service, in no particular order. There are at most as many as nodes. If all nodes
+  /// are equal and no GPU is shared, there are at most the GPUs of a node plus one.
   const std::vector<NodesAlike*>& alike() const { return alike_; }
   /// Takes GPUs of a node that are free as a whole.
   void take_whole(std::uint32_t node, std::int32_t num_gpus);
-  /// Takes a part of the first GPU of a node with exactly `part` thousandths free, `kWholeGpu` for one that
-  /// is free as a whole. Returns the number by which `give_back` knows the GPU.
+  /// Takes a part of the first GPU of a node with exactly `part` thousandths free, `kWholeGpu` for a GPU free
+  /// as a whole. Returns the GPU's number for `give_back_part`.
   std::int32_t take_part(std::uint32_t node, std::int16_t gpu_share, std::int16_t part);
-  /// Takes parts of `num_gpus` different GPUs of a node, of those with the least free that suffices; appends
+  /// Takes parts of `num_gpus` different GPUs of a node, those with the least sufficient room first. Appends
   /// their numbers.
   void take_parts(std::uint32_t node, std::int16_t gpu_share, std::int32_t num_gpus,
                   std::vector<std::int32_t>& numbers);
@@ -75,13 +76,13 @@ class SharedNodes {
 
   /// GPUs of a node that are free as a whole, in service or not.
   std::int32_t whole_gpus(std::uint32_t node) const { return records_[node].whole_gpus; }
-  /// Free thousandths of the GPU that once had this number; `kWholeGpu` if nobody uses the number now: any
-  /// whole GPU may have it.
+  /// Free thousandths of the GPU that last had this number. `kWholeGpu` if the number is unused: any whole
+  /// GPU may get it.
   std::int16_t free_part(std::uint32_t node, std::int32_t number) const {
     return records_[node].parts[static_cast<std::size_t>(number)];
   }
 
-  /// GPUs in service of which something is free.
+  /// GPUs in service that are at least partly free.
   GpuCount with_room() const { return GpuCount(with_room_); }
   /// GPUs in service that are free as a whole.
   GpuCount idle() const { return GpuCount(idle_); }
@@ -89,7 +90,7 @@ class SharedNodes {
 
  private:
   struct Record {
-    std::int32_t whole_gpus = 0;  ///< free as a whole
+    std::int32_t whole_gpus = 0;  ///< GPUs free as a whole
     /// Free thousandths of shared GPUs; `kWholeGpu` where a number is unused.
     std::vector<std::int16_t> parts;
     bool in_service = true;
@@ -112,16 +113,15 @@ class SharedNodes {
   std::int32_t idle_ = 0;
 };
 
-/// A gang of at most the size of the largest node that it may use goes to the node of the lowest cost, of
-/// those with room the first. A larger one takes wholly free nodes of one type, the largest that are no
-/// larger than what it still needs, in index order, and for the rest the other node of the type with the
-/// lowest cost.
+/// A gang no larger than the largest node that it may use goes to the first node of the lowest cost with room
+/// for it. A larger one takes wholly free nodes of one type in index order: the largest that are no larger
+/// than its remaining need. The rest goes to the node of that type with the lowest cost.
 ///
-/// Jobs that use part of a GPU share it, each of the GPUs of a gang being another one; only gangs that need
-/// several nodes hold whole GPUs in any case.
+/// Jobs that use part of a GPU share it; each part of a gang is on a different GPU. Gangs that need several
+/// nodes always hold whole GPUs.
 ///
-/// A decision costs O(states that nodes are in), see `SharedNodes::alike`; to refuse again what was refused
-/// since GPUs last came free costs O(log refused requests).
+/// A decision costs O(states that nodes are in), see `SharedNodes::alike`. Refusing a request again before
+/// GPUs become free costs O(log refused requests).
 class SharingPlacement : public NodePlacement {
  public:
   SharingPlacement(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload);
@@ -135,7 +135,7 @@ class SharingPlacement : public NodePlacement {
   void set_in_service(NodeId node, bool in_service) final;
 
  protected:
-  /// How well a gang goes on nodes that have room for it.
+  /// Cost of a gang on nodes that have room for it.
   virtual NodeOption option(NodesAlike& alike, const GangRequest& request) const = 0;
 
   const SharedNodes& nodes() const { return nodes_; }
@@ -153,9 +153,10 @@ class SharingPlacement : public NodePlacement {
   using RequestKey = std::tuple<GpuCount, std::int16_t, GpuTypeId>;
 
   SharedNodes nodes_;
-  /// For one node, and refused since GPUs last came free: policies that try every waiting job ask again.
+  /// Requests for one node refused since GPUs last became free: policies that try every waiting job repeat
+  /// them.
   std::set<RequestKey> refused_;
-  std::vector<std::int32_t> numbers_;  ///< of GPUs, while parts are taken
+  std::vector<std::int32_t> numbers_;  ///< numbers of GPUs, while parts are taken
 };
 
 }  // namespace vtrain

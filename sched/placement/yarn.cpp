@@ -1,6 +1,6 @@
-/// `yarn`: a gang of at most the largest node's size goes to the first node with room. A larger one takes
-/// wholly free nodes in index order, each no larger than what it still needs, and for the rest the first
-/// other node with room (Tiresias, NSDI'19, the simulator's "yarn" scheme, which knows equal nodes only).
+/// `yarn`: a gang no larger than the largest node goes to the first node with room. A larger one takes wholly
+/// free nodes in index order, each no larger than its remaining need. The rest goes to the first other node
+/// with room (Tiresias, NSDI'19, the simulator's "yarn" scheme, for which all nodes are equal).
 #include <algorithm>
 #include <bit>
 #include <optional>
@@ -11,7 +11,7 @@
 namespace vtrain {
 namespace {
 
-/// Free GPUs of every node under a tree of maxima, so that the first node with room is found in O(log nodes).
+/// Free GPUs of every node under a tree of maxima, which finds the first node with room in O(log nodes).
 class FreeGpuTree {
  public:
   explicit FreeGpuTree(const std::vector<std::int32_t>& free_by_node)
@@ -34,7 +34,7 @@ class FreeGpuTree {
     }
   }
 
-  /// The first node at or after `from` with at least `gpus` (at least 1) free.
+  /// First node at or after `from` with at least `gpus` (at least 1) free.
   std::optional<std::uint32_t> first_with(std::uint32_t from, std::int32_t gpus) const {
     if (from >= capacity_) return std::nullopt;
     std::size_t i = capacity_ + from;
@@ -44,7 +44,7 @@ class FreeGpuTree {
         i *= 2;
         continue;
       }
-      // On to the nodes that follow: up while these end their parent's, then to the right.
+      // Continue with the later nodes: up while these end their parent's, then to the right.
       while (i % 2 == 1)
         i /= 2;
       if (i == 0) return std::nullopt;
@@ -54,7 +54,7 @@ class FreeGpuTree {
 
  private:
   std::size_t capacity_;
-  /// [2 * capacity]: i has children 2i and 2i + 1; -1 where there is no node.
+  /// [2 * capacity]: i has children 2i and 2i + 1; -1 means no node.
   std::vector<std::int32_t> tree_;
 };
 
@@ -142,7 +142,7 @@ class YarnPlacement final : public NodePlacement {
     shares.push_back({NodeId(node), GpuCount(gpus)});
   }
 
-  /// The first node of a type with at least `gpus` free.
+  /// First node of a type with at least `gpus` free.
   std::optional<std::uint32_t> first_with(std::uint32_t type, std::int32_t gpus) const {
     const auto place = free_by_type_[type].first_with(0, gpus);
     if (!place) return std::nullopt;
@@ -163,8 +163,7 @@ class YarnPlacement final : public NodePlacement {
     return false;
   }
 
-  /// Takes wholly free nodes that are no larger than what is still needed, in index order; returns what is
-  /// still needed.
+  /// Takes wholly free nodes no larger than the remaining need, in index order. Returns the remaining need.
   std::int32_t take_whole_nodes(std::uint32_t type, std::int32_t needed, std::vector<NodeShare>& shares) {
     for (const Stretch& stretch : stretches_[type]) {
       std::uint32_t from = stretch.begin;
@@ -179,14 +178,14 @@ class YarnPlacement final : public NodePlacement {
     return needed;
   }
 
-  /// Where a node is: of which type, and at which place among the nodes of that type.
+  /// Place of a node: its type, and its position among the nodes of that type.
   struct Home {
     std::uint32_t type = 0;
     std::uint32_t place = 0;
     std::optional<GpuCount> withheld{};  ///< unheld GPUs, while the node is out of service
   };
 
-  /// Nodes of equal size that follow one another among those of a type.
+  /// Consecutive nodes of equal size among those of a type.
   struct Stretch {
     std::uint32_t begin = 0;
     std::uint32_t end = 0;

@@ -11,7 +11,7 @@
 namespace vtrain {
 namespace {
 
-/// Why a job does not fit on the empty cluster.
+/// The error for a job that does not fit on the empty cluster.
 Error misfit(const Job& job, const Workload& workload, const ClusterSpec& cluster) {
   const GpuTypes types(cluster, workload.gpu_types);
   if (types.allowed(job.gpu_type).empty())
@@ -29,7 +29,7 @@ Error misfit(const Job& job, const Workload& workload, const ClusterSpec& cluste
               expected_found("a gang for which the placement has room on the empty cluster" + type, found)};
 }
 
-/// What must hold of a policy and a placement for jobs to be disrupted.
+/// Checks that a policy and a placement allow disruptions of jobs.
 Result<void> check_can_be_disrupted(const Policy& policy, const SimulationOptions& options) {
   if (options.disruptions == nullptr) return {};
   if (!policy.copes_with_disruptions())

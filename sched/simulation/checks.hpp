@@ -1,4 +1,4 @@
-/// What must hold of workload, cluster, policy and options before a replay can begin.
+/// Checks of workload, cluster, policy and options before a replay begins.
 #pragma once
 
 #include "core/base/result.hpp"
@@ -9,14 +9,14 @@
 
 namespace vtrain {
 
-/// One job has GPUs and, if it could ever start, a duration; under `strict` it fits, and its deadline does
-/// not lie before its submission. `placement` is one of the cluster.
+/// Checks that one job has GPUs and, if it could ever start, a duration. Under `strict` it must fit, and its
+/// deadline must not lie before its submission. `placement` is one of the cluster.
 Result<void> check_job(const Job& job, const Workload& workload, const ClusterSpec& cluster,
                        const Placement& placement, ProgressRule rule, bool strict);
 
-/// Every job has GPUs and, if it could ever start, a duration; under `strict` it fits, and no deadline lies
-/// before its submission; disruptions come with a placement and a policy that can cope with them. Throws
-/// std::logic_error if the jobs are not ordered by submission.
+/// Checks that every job has GPUs and, if it could ever start, a duration. Under `strict` each must fit, and
+/// no deadline may lie before its submission. Disruptions need a placement and a policy that support them.
+/// Throws std::logic_error if the jobs are not ordered by submission.
 Result<void> check_simulation(const Workload& workload, const ClusterSpec& cluster, const Policy& policy,
                               const SimulationOptions& options);
 

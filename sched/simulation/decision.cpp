@@ -20,12 +20,12 @@ std::span<const std::uint32_t> types_of(const SchedulingPass& pass, const Job& j
                                         : pass.gpus_by_type()->allowed(job.gpu_type);
 }
 
-/// An allocation as policies name it: without a type where all GPUs are alike.
+/// An allocation as policies name it: without a type if all GPUs are alike.
 Allocation on_type(const SchedulingPass& pass, GpuCount gpus, std::uint32_t type) {
   return pass.gpus_by_type() == nullptr ? Allocation{gpus} : Allocation{gpus, type};
 }
 
-/// The name of this number in a table; empty for none.
+/// Name of this number in a table; empty for none.
 template <class NameId>
 std::string name_of(const NameTable& names, NameId id) {
   return id ? names[id.value] : std::string();
@@ -196,7 +196,7 @@ void DecisionPolicy::carry_out(SchedulingPass& pass, const Decision& decision) {
     pass.preempt(live.id);
     preempted_.push_back(live.id);
   }
-  // What shrinks makes room for what starts and grows.
+  // Jobs that shrink make room for jobs that start and grow.
   for (const auto& [job, gpus] : decision.run) {
     const GpuCount held = pass.held_gpus(job);
     if (held.value > 0 && gpus.gpus < held) pass.try_resize(job, gpus);

@@ -21,8 +21,8 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-// The members of each value with their keys, once for writing and reading. A visitor is called with key and
-// member, and first with whether the key must be there.
+// The members of each value with their keys, listed once for writing and reading. A visitor receives a key
+// and its member, and before them a flag that tells if the key is required.
 constexpr bool kRequired = true;
 constexpr bool kOptional = false;
 
@@ -122,7 +122,7 @@ constexpr bool kIsOptional<std::optional<Element>> = true;
 template <class Value>
 ordered_json json_of(const Value& value);
 
-/// Writes members into an object; those that are optional and absent are left out.
+/// Writes members into an object, without optional members that are absent.
 struct MemberWriter {
   ordered_json& object;
 
@@ -159,7 +159,7 @@ ordered_json json_of(const Value& value) {
   }
 }
 
-/// Reads values of a document. The first error is remembered, and every later read does nothing.
+/// Reads values of a document. The first error is kept, and every later read does nothing.
 class ValueReader {
  public:
   explicit ValueReader(const JsonDocument& document) : document_(document) {}

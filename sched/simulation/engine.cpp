@@ -109,7 +109,7 @@ void SimulationEngine::restore(const SimulationState& state) {
     ++num_running_;
     foresee_end(job);
   }
-  // Jobs that run on a node out of service keep it to their ends.
+  // Jobs on a node out of service keep their GPUs to their ends.
   for (const NodeId node : state.out_of_service)
     take_out(node, true);
   if (gangs_.service() != nullptr) gangs_.find_staying(staying_, kept_gpus_);
@@ -281,7 +281,7 @@ bool SimulationEngine::take_facts() {
 }
 
 bool SimulationEngine::take(const JobEnded& fact) {
-  // It may have been foreseen for this very instant.
+  // The scheduled end may be at this instant.
   if (std::ranges::find(ended_, fact.job) != ended_.end()) return false;
   if (fact.job.value >= jobs_.size() || state(fact.job) != JobState::Running)
     throw contradiction(fact.job, "ended, which does not run");
@@ -639,7 +639,7 @@ void SimulationEngine::foresee_end(JobId job) {
     throw SimulationFault(job_error(workload_, jobs_[job.value], "duration",
                                     "ends later than the simulated clock can tell (292 years)"));
   }
-  // A fact may leave less to do than it has done already.
+  // After a fact the job may need less work than it has done already.
   events_.push({std::max(begin + left, now_), EventKind::End, job, progress.run});
 }
 

@@ -1,4 +1,4 @@
-/// One replay at work: what `simulate` and `Simulation` share.
+/// One replay in progress: the common part of `simulate` and `Simulation`.
 #pragma once
 
 #include <cstdint>
@@ -32,36 +32,36 @@ class SimulationFault : public std::logic_error {
   Error error_;
 };
 
-/// Owns the truth about every job; the policy sees it through the `SchedulingPass` that this is. All of its
-/// functions throw `SimulationFault`.
+/// Owns the state of every job. The policy sees it through the base class `SchedulingPass`. All functions
+/// throw `SimulationFault`.
 class SimulationEngine final : public SchedulingPass {
  public:
   static constexpr SimTime kNever = SimTime::max();
 
-  /// The references outlive the engine, as does what `options` refers to. `open`: the workload once more if
-  /// jobs may be added to it and facts told; null if neither.
+  /// The references outlive the engine, as does everything that `options` refers to. `open`: `workload` again
+  /// if jobs and facts may be added; otherwise null.
   SimulationEngine(const Workload& workload, const ClusterSpec& cluster, Policy& policy,
                    const SimulationOptions& options, Workload* open);
 
-  /// Puts the jobs of a state where they are. Before `begin`.
+  /// Puts the jobs of a state in their places. Call it before `begin`.
   void restore(const SimulationState& state);
   /// Tells the policy to begin, and makes the first pass if jobs are live already.
   void begin();
-  /// The instant of the next event; `kNever` if there is none.
+  /// Instant of the next event; `kNever` if there is none.
   SimTime next();
-  /// Lets everything happen that happens at that instant, the next one.
+  /// Handles all events at that instant, which must be the next one.
   void step(SimTime time);
-  /// Takes in that jobs have been added to the workload.
+  /// Makes room for jobs that have been added to the workload.
   void grow();
-  /// Notes a fact; those of an instant stay in this order.
+  /// Notes a fact. Facts of one instant keep this order.
   void tell(SimTime time, const Fact& fact) { facts_.push_back({time, fact}); }
   /// The outcome of a job so far.
   JobOutcome outcome(JobId job) const;
-  /// A job that runs or waits, as `restore` takes it.
+  /// A job that runs or waits, in the form that `restore` takes.
   LiveJob live_job(JobId job) const;
-  /// The nodes out of service, ascending.
+  /// Nodes out of service, ascending.
   std::vector<NodeId> out_of_service() const;
-  /// Gives the result once nothing is to happen any more.
+  /// Returns the result. No event may be left.
   SimulationResult finish();
   const Placement& placement() const { return gangs_.placement(); }
 
@@ -79,22 +79,22 @@ class SimulationEngine final : public SchedulingPass {
   void wake_at(SimTime time) override;
 
  private:
-  /// The end of a segment, now, with what was true before it.
+  /// The end of a segment, now, with the state before it.
   struct EndedSegment {
     JobId job;
     SegmentEnd how;
     std::int16_t gpu_share;
     JobProgress progress;
-    SegmentAccounting::State state;  ///< if something costs jobs time
-    std::vector<GangPart> parts;     ///< if segments are recorded
+    SegmentAccounting::State state;  ///< accounts before the end, if something costs jobs time
+    std::vector<GangPart> parts;     ///< the gang by node, if segments are recorded
   };
 
-  /// A segment that the policy has ended in this pass. What policies see of the job changes at once;
-  /// outcomes, losses and records follow at the end of the pass, so that the policy can take the end back
+  /// A segment that the policy has ended in this pass. The job's state as policies see it changes at once.
+  /// Outcomes, losses and records follow at the end of the pass, so that the policy can take the end back
   /// until then.
   struct ClosedSegment {
     EndedSegment segment;
-    std::vector<NodeShare> gang;  ///< what placement gave it
+    std::vector<NodeShare> gang;  ///< shares that placement gave it
 
     JobId job() const { return segment.job; }
   };
@@ -104,52 +104,50 @@ class SimulationEngine final : public SchedulingPass {
     Fact fact;
   };
 
-  // Private functions are of use to engine.cpp alone, where they are defined: inline, as most are called
-  // once.
+  // Only engine.cpp uses the private functions. It defines them: inline, as most are called once.
 
-  /// Refuses a gang of a state that cannot be one.
+  /// Refuses a gang of a state that is impossible.
   void check_gang(JobId job, const LiveJob& live) const;
   SimulationFault bad_gang(JobId job, std::string_view expected, const std::string& found) const;
 
   /// The end of a running job's segment.
   inline EndedSegment segment_of(JobId job, SegmentEnd how) const;
-  /// The same with the gang, for a segment whose end may be taken back.
+  /// The end of a segment with its gang, for an end that may be taken back.
   inline ClosedSegment closed_segment_of(JobId job, SegmentEnd how) const;
-  /// Counts a segment's time and work as the job's progress.
+  /// Adds a segment's time and work to the job's progress.
   inline void add_progress(JobId job, SegmentEnd how);
   /// Accounts for a segment that has ended now.
   inline void account(EndedSegment&& segment);
-  /// Accounts for what the pass has ended and not taken back.
+  /// Accounts for the segments that the pass has ended and not taken back.
   inline void account_pass();
-  /// Refuses what a policy says of a job that is not in the state for it.
+  /// Refuses an action of the policy on a job that is not in the state for it.
   inline void require(JobId job, JobState state, std::string_view action, std::string_view state_name) const;
-  /// The number of GPUs must be one that the job can use, as must be their type; both must be the policy's to
-  /// choose.
+  /// Refuses a number of GPUs or a type that the job cannot use or that the policy may not choose.
   inline void require_allocation(JobId job, const Allocation& gpus, std::string_view action) const;
   SimulationFault policy_fault(const std::string& what) const;
 
-  /// Whether what an event foresaw has been overtaken by a preemption or a later request.
+  /// True if a preemption or a later request has made an event invalid.
   inline bool stale(const Event& event) const;
-  /// Ends of segments that were cut short stay in the queue until their time; clears them out when they are
-  /// the greater part of it.
+  /// Removes stale ends once they are the greater part of the queue. Ends of segments that were cut short
+  /// stay in the queue until their time.
   inline void sweep_stale_events();
-  /// The next change of a node, if it comes before `next` and can still matter to a job: jobs that only wait
-  /// have nothing to hope for once all nodes are back.
+  /// Time of the next change of a node, if it comes before `next` and can still affect a job. Once all nodes
+  /// are back, no change can help jobs that only wait.
   inline SimTime with_node_changes(SimTime next) const;
-  /// Takes in everything that happens now: ends, changes of nodes, facts, arrivals, a timer. False if there
-  /// was nothing for the policy.
+  /// Takes in all events of this instant: ends, changes of nodes, facts, arrivals, a timer. False if the
+  /// policy needs no pass.
   inline bool collect_events();
-  /// The policy's part of an instant, and what follows from it.
+  /// Calls the policy and handles the results of its pass.
   inline void make_pass();
-  /// Tells the policy to take in the live jobs as they are.
+  /// Lets the policy take in the live jobs in their present state.
   void begin_policy();
 
-  /// Takes in the nodes that come back now and those that go out of service, with the jobs that this stops.
+  /// Takes in the nodes that come back now and those that go out of service, and stops jobs on failed ones.
   inline void change_nodes();
   void take_out(NodeId node, bool drains);
   void bring_back(NodeId node);
   void stop_jobs_on(NodeId node);
-  /// Takes in the facts of this instant. Returns whether they changed what a policy remembers of jobs.
+  /// Takes in the facts of this instant. Returns true if they changed what a policy remembers of jobs.
   bool take_facts();
   bool take(const JobEnded& fact);
   bool take(const JobCancelled& fact);
@@ -159,33 +157,33 @@ class SimulationEngine final : public SchedulingPass {
   /// The error for a fact about a job that is not in the state for it.
   SimulationFault contradiction(JobId job, std::string_view what) const;
 
-  /// Stops a running job, which then waits again, for good.
+  /// Stops a running job, which then waits again, and accounts for its segment; it cannot be taken back.
   inline void send_back(JobId job, SegmentEnd how);
-  /// Stops a running job, which then waits again. Its segment is accounted for by the caller.
+  /// Stops a running job, which then waits again. The caller accounts for its segment.
   inline void stop(JobId job, SegmentEnd how);
-  /// Stops jobs that run when the replay ends before they do.
+  /// Stops the jobs that still run at the end of the replay.
   void stop_what_still_runs();
   inline void end(JobId job, SimTime job_end, SimTime finished);
   inline void leave(JobId job, JobState state, SimTime job_end, SimTime finished);
-  /// Tells of ends in batches: the counter is shared between threads.
+  /// Adds to the counter of ended jobs in batches, because threads share it.
   inline void count_done();
   inline void arrive(JobId job);
   inline bool start(JobId job, const Allocation& gpus);
-  /// Begins a segment on a gang that has been placed, and foresees its end.
+  /// Begins a segment on a gang that has been placed, and schedules its end.
   inline void open_segment(JobId job, GpuCount num_gpus);
-  /// Opens the accounts of a segment, and foresees its end.
+  /// Opens the accounts of a segment, and schedules its end.
   inline void foresee_end(JobId job);
-  /// Time from the beginning of a job's segment until its work is done.
+  /// Time from the beginning of a job's segment to the end of its work.
   inline SimDuration time_left(JobId job);
-  /// Work still to go at the current speed.
+  /// Time for the remaining iterations at the current speed.
   inline SimDuration time_for_iterations_left(JobId job) const;
-  /// Work still to go of a rigid job.
+  /// Time for the remaining work of a rigid job.
   inline SimDuration time_for_duration(JobId job) const;
   /// Takes a running job's GPUs back.
   inline void release_gpus(JobId job, SegmentEnd how);
   /// Reads the numbers of free and usable GPUs from the placement.
   inline void update_gpus();
-  /// The jobs that have been submitted are those that policies may see.
+  /// Shows policies the jobs that have been submitted.
   void show_submitted() {
     jobs_ = std::span(workload_.jobs).first(next_arrival_);
     more_to_come_ = next_arrival_ < workload_.jobs.size();
@@ -199,12 +197,12 @@ class SimulationEngine final : public SchedulingPass {
   const bool repeats_log_ = policy_.repeats_log();
   const Disruptions* disruptions_;
   Gangs gangs_;
-  std::optional<GpusByType> by_type_;              ///< if types matter
-  std::optional<PlacementSpeed> placement_speed_;  ///< if something is known of the speed of gangs
-  std::optional<SegmentAccounting> accounting_;    ///< if something costs jobs time
-  std::optional<OutageSchedule> outages_;          ///< if outages are given or drawn
+  std::optional<GpusByType> by_type_;              ///< set if types matter
+  std::optional<PlacementSpeed> placement_speed_;  ///< set if the speed of gangs is known
+  std::optional<SegmentAccounting> accounting_;    ///< set if something costs jobs time
+  std::optional<OutageSchedule> outages_;          ///< set if outages are given or drawn
   EventQueue events_;
-  std::deque<TimedFact> facts_;  ///< in order of time
+  std::deque<TimedFact> facts_;  ///< sorted by time
   std::uint32_t timer_version_ = 0;
   std::uint32_t next_arrival_ = 0;
   std::uint32_t num_waiting_ = 0;
@@ -213,8 +211,8 @@ class SimulationEngine final : public SchedulingPass {
   std::vector<JobId> ended_;
   std::vector<JobId> arrived_;
   std::vector<JobProgress> progress_by_job_;
-  bool overcommits_ = false;           ///< gangs start though too few GPUs are free
-  std::vector<ClosedSegment> closed_;  ///< of this pass, in the order in which they ended
+  bool overcommits_ = false;           ///< gangs start even if too few GPUs are free
+  std::vector<ClosedSegment> closed_;  ///< segments that ended in this pass, in that order
   SimulationResult result_;
 };
 

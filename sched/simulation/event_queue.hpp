@@ -18,12 +18,12 @@ enum class EventKind : std::uint8_t {
   Timer,  ///< the policy asked for a pass
 };
 
-/// Something that will happen at an instant, unless it goes stale before.
+/// An event at an instant, unless a later change makes it stale.
 struct Event {
   SimTime time{};
   EventKind kind = EventKind::End;
   JobId job;  ///< the job that ends
-  /// Number of the job's segment, or of the request for a timer: another one since makes the event stale.
+  /// Number of the job's segment or of the timer's request. A newer one makes the event stale.
   std::uint32_t version = 0;
 };
 
@@ -45,7 +45,7 @@ class EventQueue {
     std::pop_heap(heap_.begin(), heap_.end(), Later());
     heap_.pop_back();
   }
-  /// Drops every event for which `stale` holds; the others keep their order. O(n).
+  /// Drops every event for which `stale` is true; the others keep their order. O(n).
   template <class Predicate>
   void remove_if(Predicate stale) {
     std::erase_if(heap_, [&](const Entry& entry) { return stale(entry.event()); });
@@ -53,7 +53,7 @@ class EventQueue {
   }
 
  private:
-  /// An event in 24 bytes. Kind and sequence number are one integer, which orders events of the same time.
+  /// An event in 24 bytes. Kind and sequence number are one integer, which orders events of equal time.
   struct Entry {
     SimTime time;
     std::uint64_t kind_and_sequence;

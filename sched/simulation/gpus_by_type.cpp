@@ -47,7 +47,7 @@ std::span<const NodeShare> GpusByType::held(JobId job) const {
 }
 
 std::uint32_t GpusByType::type_of(const NodeShare& share) const {
-  // Without nodes the number of a type stands where a node would.
+  // Without nodes the number of a type is in place of a node.
   return splits_gangs_ ? share.node.value : type_of_[share.node.value];
 }
 

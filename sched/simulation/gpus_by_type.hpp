@@ -21,33 +21,32 @@ struct Workload;
 /// The GPUs of a cluster by type, for policies that decide by number. Types are numbered as in `GpuTypes`.
 class GpusByType {
  public:
-  /// For the jobs of a workload, whose gangs must outlive this.
+  /// Counts GPUs for the jobs of a workload. `gangs` outlives this.
   GpusByType(const ClusterSpec& cluster, const Workload& workload, const Gangs& gangs);
 
-  /// Whether the cluster has several types, and jobs may ask for one or the policy chooses them; if not, all
+  /// True if the cluster has several types, and jobs request one or the policy chooses them. Otherwise all
   /// GPUs are alike.
   static bool matter(const ClusterSpec& cluster, const Workload& workload, const Policy& policy);
 
-  /// The names of the types.
+  /// Names of the types.
   const std::vector<std::string>& names() const { return types_.names(); }
-  /// The number of `GpuTypeId`s that jobs may ask for.
+  /// Number of `GpuTypeId`s that jobs may request.
   std::size_t num_asked() const { return num_asked_; }
-  /// The types that a job may use, ascending.
+  /// Types that a job may use, ascending.
   std::span<const std::uint32_t> allowed(GpuTypeId asked) const { return types_.allowed(asked); }
-  /// Whether there is a type that jobs of both may use.
+  /// True if some type is allowed to jobs of both.
   bool overlap(GpuTypeId a, GpuTypeId b) const;
-  /// Whether a gang may have GPUs of several types.
+  /// True if a gang may have GPUs of several types.
   bool splits_gangs() const { return splits_gangs_; }
-  /// True if types make no difference to jobs: gangs may span types, and no job asks for one.
+  /// True if types make no difference to jobs: gangs may span types, and no job requests one.
   bool alike() const { return splits_gangs_ && num_asked_ == 0; }
   /// All GPUs, by type.
   std::span<const std::int64_t> total() const { return total_; }
-  /// Sets `gpus` to what `SchedulingPass::usable_gpus` counts, by type. O(nodes) while some are out of
-  /// service.
+  /// Sets `gpus` to `SchedulingPass::usable_gpus` by type. O(nodes) while some are out of service.
   void get_usable(std::vector<std::int64_t>& gpus) const;
-  /// What a running job holds. A type may come several times.
+  /// GPUs that a running job holds. A type may come several times.
   std::span<const NodeShare> held(JobId job) const;
-  /// The type of a share's GPUs.
+  /// Type of a share's GPUs.
   std::uint32_t type_of(const NodeShare& share) const;
 
  private:

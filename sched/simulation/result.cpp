@@ -6,7 +6,7 @@
 namespace vtrain {
 
 std::vector<GangPart> parts_of(std::span<const NodeShare> shares) {
-  // What a gang has of a node stands together.
+  // A gang's shares of one node are adjacent.
   std::vector<GangPart> parts;
   for (const NodeShare& share : shares) {
     if (parts.empty() || parts.back().node != share.node) parts.push_back({share.node, GpuCount(0)});

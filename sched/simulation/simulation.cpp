@@ -18,14 +18,14 @@ std::string seconds_text(SimTime time) {
   return text + " s";
 }
 
-/// The error for an input that comes too late for the simulation.
+/// The error for an input that is too late for the simulation.
 Error too_early(std::string field, SimTime earliest, SimTime found) {
   return {
       .field = std::move(field),
       .message = expected_found(fmt::format("none before {}", seconds_text(earliest)), seconds_text(found))};
 }
 
-/// The job that a fact is about, if it is about one.
+/// The job of a fact, if it has one.
 std::optional<JobId> job_of(const Fact& fact) {
   return std::visit(
       [](const auto& each) -> std::optional<JobId> {
@@ -35,7 +35,7 @@ std::optional<JobId> job_of(const Fact& fact) {
       fact);
 }
 
-/// The node that a fact is about, if it is about one.
+/// The node of a fact, if it has one.
 std::optional<NodeId> node_of(const Fact& fact) {
   return std::visit(
       [](const auto& each) -> std::optional<NodeId> {
@@ -49,7 +49,7 @@ Error bad_state(const Workload& workload, std::size_t job, std::string field, st
   return job_error(workload, workload.jobs[job], std::move(field), std::move(message));
 }
 
-/// What must hold of a state before its gangs are placed.
+/// Checks a state before its gangs are placed.
 Result<void> check_state(const SimulationState& state, const Workload& workload, const ClusterSpec& cluster) {
   if (state.jobs.size() > workload.jobs.size()) {
     return fail(
@@ -119,11 +119,11 @@ struct Simulation::Parts {
   const SimulationOptions options;
   const ProgressRule rule;
   SimulationEngine engine;
-  SimTime reached = SimTime::min();    ///< by `run_until`
-  SimTime last_fact = SimTime::min();  ///< the time of the last one
-  std::optional<Error> broken{};       ///< what ended it early
+  SimTime reached = SimTime::min();    ///< time that `run_until` has reached
+  SimTime last_fact = SimTime::min();  ///< time of the last fact
+  std::optional<Error> broken{};       ///< error that ended the simulation early
 
-  /// Runs `work`, which ends the simulation if it fails.
+  /// Runs `work`; its failure ends the simulation.
   template <class Work>
   Result<void> attempt(Work work) {
     if (broken) return fail(*broken);

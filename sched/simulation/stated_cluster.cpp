@@ -39,7 +39,7 @@ std::string seconds_of(SimDuration time) {
   return text;
 }
 
-/// Reads one state. Functions return false after the first error, which `error_` then has.
+/// Reads one state. Functions return false after the first error, which is then in `error_`.
 class StateReader {
  public:
   explicit StateReader(const JsonDocument& document) : document_(document) {}
@@ -59,7 +59,7 @@ class StateReader {
     return keep(document_.error_at(object, key, std::move(message)));
   }
 
-  /// The list under a key; null after an error.
+  /// List under a key; null after an error.
   const json* list(const json& object, std::string_view key) {
     const auto found = object.find(key);
     if (found != object.end() && found->is_array()) return &*found;
@@ -67,7 +67,7 @@ class StateReader {
     return nullptr;
   }
 
-  /// Seconds from 0 to `kHundredYears` under a key that must be there.
+  /// Seconds from 0 to `kHundredYears` under a required key.
   SimDuration seconds(JsonFields& fields, const json& object, std::string_view key) {
     if (!fields.has(key)) {
       fields.complain(key, "missing");
@@ -81,7 +81,7 @@ class StateReader {
     fields.complain(key, expected_found(range, value.dump()));
     return {};
   }
-  /// Such seconds, or a value for an absent key.
+  /// Such seconds, or a default if the key is absent.
   SimDuration seconds_or(JsonFields& fields, const json& object, std::string_view key, SimDuration absent) {
     return fields.has(key) ? seconds(fields, object, key) : absent;
   }
@@ -147,7 +147,7 @@ class StateReader {
     return complain(root, "out_of_service", expected_found("each node once", std::to_string(twice->value)));
   }
 
-  /// The number of a node, where errors are at `place`.
+  /// Number of a node; errors name `place`.
   std::optional<NodeId> read_node(const json& number, const json& place) {
     const std::int64_t last = stated_.cluster.total_nodes() - 1;
     const auto node = parse_integer(number.is_number() ? number.dump() : "", 0, last);
@@ -202,7 +202,7 @@ class StateReader {
     return read_live_job(object, job);
   }
 
-  /// Reads what has become of a job so far, but where it runs.
+  /// Reads the state of a job so far, except its nodes.
   bool read_live_job(const json& object, const Job& job) {
     JsonFields fields(document_, object);
     LiveJob live;
@@ -240,7 +240,7 @@ class StateReader {
     return keep(fields.error());
   }
 
-  /// Reads where jobs run, once it is known for which types jobs ask.
+  /// Reads the places of jobs, once the types that jobs request are known.
   bool read_gangs() {
     const NodeTable nodes(stated_.cluster, stated_.workload);
     FreeGpus free{.in_all = nodes.total_gpus().value, .by_type = {}, .by_node = {}};
@@ -269,7 +269,7 @@ class StateReader {
     std::vector<std::int64_t> by_node;  ///< [nodes]
   };
 
-  /// Takes GPUs off those of `owner` that are free.
+  /// Subtracts the GPUs of `owner` from the free ones.
   bool take(std::int64_t& free, std::int64_t gpus, const json& object, std::string_view key,
             std::string_view owner) {
     if (gpus > free) {
@@ -305,7 +305,7 @@ class StateReader {
         return false;
     }
     if (info_of(stated_.placement).knows_nodes) return true;
-    // Under `count` types stand where nodes would.
+    // Under `count` types are in place of nodes.
     live.gang.clear();
     for (std::uint32_t type = 0; type < held_by_type.size(); ++type) {
       if (held_by_type[type] > 0)

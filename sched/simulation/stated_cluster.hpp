@@ -1,4 +1,4 @@
-/// The state of a cluster as people write it down: all that a simulation begins with, from one JSON document.
+/// The state of a cluster as people write it: all that a simulation begins with, from one JSON document.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ inline constexpr int kStatedClusterVersion = 1;
 struct StatedCluster {
   ClusterSpec cluster{};
   PlacementKind placement = PlacementKind::Count;
-  Workload workload{};  ///< the jobs that run or wait, each with its line of the document
+  Workload workload{};  ///< jobs that run or wait, each with its line of the document
   SimulationState state{};
 };
 
@@ -31,13 +31,13 @@ struct StatedCluster {
 ///                "state": "running", "started_s": 60, "nodes": [{"node": 0, "gpus": 8}]},
 ///               {"name": "b", "submit_s": 540, "num_gpus": 4, "duration_s": 60}]}
 ///
-/// `cluster` is what `ClusterSpec::parse` reads. Jobs are rigid, use whole GPUs, and may come in any order.
-/// Seconds are exact to the nanosecond up to 100 days, and to the microsecond beyond. Errors name file, line
-/// and field: a job that was not submitted yet, that has no time left, or that has another's name; running
-/// jobs that hold more GPUs than there are in all, of a type or of a node; a placement that must know which
-/// GPUs of a node a job holds.
+/// `cluster` is a text that `ClusterSpec::parse` reads. Jobs are rigid, use whole GPUs, and may come in any
+/// order. Seconds are exact to the nanosecond up to 100 days, and to the microsecond beyond. Errors name
+/// file, line and field: a job that is not submitted yet, has no time left, or has another job's name;
+/// running jobs that hold more GPUs than exist in all, of a type or of a node; a placement that must know
+/// which GPUs of a node a job holds.
 Result<StatedCluster> parse_stated_cluster(const JsonDocument& document);
-/// Reads a state from a text; `file` is used in errors.
+/// Reads a state from a text. Errors name `file`.
 Result<StatedCluster> parse_stated_cluster(std::string text, std::string file);
 
 }  // namespace vtrain

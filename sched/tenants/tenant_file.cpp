@@ -81,7 +81,7 @@ class TenantFileReader {
     return found;
   }
 
-  /// A name that no other of its kind has.
+  /// A name that is unique among its kind.
   std::string new_name(JsonFields& fields, std::set<std::string>& taken) {
     std::string name = fields.string("name");
     if (!fields.error() && name.empty()) fields.complain("name", "expected a name, found ''");
@@ -90,7 +90,7 @@ class TenantFileReader {
     return name;
   }
 
-  /// The type as the cluster names it.
+  /// The type in the cluster's spelling.
   std::string known_type(const json& object, std::string_view key, const std::string& name) {
     const auto found =
         std::ranges::find_if(types_, [&](const std::string& type) { return equal_in_any_case(type, name); });
@@ -223,7 +223,7 @@ class TenantFileReader {
     tree_.qos.push_back(std::move(qos));
   }
 
-  /// A QoS may name one that comes later in the file.
+  /// Checks the QoS that QoS name: they may come later in the file.
   void check_preempts(const json& root) {
     for (std::size_t i = 0; i < tree_.qos.size() && !error_; ++i) {
       for (const std::string& name : tree_.qos[i].preempts) {

@@ -17,22 +17,22 @@ namespace vtrain {
 /// A tenant's part of the GPUs of one type. Quotas add up towards the root: a tenant may use its own and
 /// those of all tenants below it.
 struct Quota {
-  std::string gpu_type{};    ///< as the cluster names it; empty: GPUs of any type
-  std::int64_t nominal = 0;  ///< GPUs of its own
-  /// The most GPUs beyond `nominal`, of those that others lend; none: as many as they lend.
+  std::string gpu_type{};    ///< type as the cluster names it; empty: GPUs of any type
+  std::int64_t nominal = 0;  ///< GPUs of the tenant's own
+  /// Most GPUs that it may borrow beyond `nominal`; none: all that others lend.
   std::optional<std::int64_t> borrowing_limit{};
-  /// The most of `nominal` that others may use meanwhile; none: all of it.
+  /// Most GPUs of `nominal` that others may use meanwhile; none: all of them.
   std::optional<std::int64_t> lending_limit{};
 
   friend bool operator==(const Quota&, const Quota&) = default;
 };
 
-/// One tenant: a group, an account, a virtual cluster. Jobs belong to it by its name (`Workload::tenants`).
+/// One tenant: a group, an account, a virtual cluster. Jobs refer to it by name (`Workload::tenants`).
 struct Tenant {
   std::string name{};
   std::optional<std::uint32_t> parent{};  ///< position in `TenantTree::tenants`; none: the root
   double weight = 1;                      ///< share among the tenants of one parent, 0 or more
-  std::vector<Quota> quotas{};            ///< one for each type at most; empty: none is given
+  std::vector<Quota> quotas{};            ///< one per type at most; empty: none
 
   friend bool operator==(const Tenant&, const Tenant&) = default;
 };
@@ -41,10 +41,10 @@ struct Tenant {
 struct Partition {
   std::string name{};
   std::vector<std::string> gpu_types{};     ///< GPU types of its nodes; empty: all
-  std::vector<std::string> tenants{};       ///< that may use it; empty: all
-  std::int64_t priority_tier = 0;           ///< jobs of a higher one go first
-  std::optional<SimDuration> time_limit{};  ///< the longest that a job may request
-  std::optional<std::int64_t> max_gpus{};   ///< the most GPUs of one job
+  std::vector<std::string> tenants{};       ///< tenants that may use it; empty: all
+  std::int64_t priority_tier = 0;           ///< jobs of a higher tier go first
+  std::optional<SimDuration> time_limit{};  ///< longest time that a job may request
+  std::optional<std::int64_t> max_gpus{};   ///< most GPUs of one job
 
   friend bool operator==(const Partition&, const Partition&) = default;
 };
@@ -52,11 +52,11 @@ struct Partition {
 /// A quality of service. Jobs name it (`Workload::qos_names`).
 struct Qos {
   std::string name{};
-  std::int64_t priority = 0;                          ///< more goes first
-  std::vector<std::string> preempts{};                ///< others whose jobs it may stop
-  std::optional<std::int64_t> max_gpus{};             ///< the most GPUs of one job
-  std::optional<std::int64_t> max_gpus_per_tenant{};  ///< that the jobs of one tenant hold together
-  std::optional<std::int64_t> max_gpus_per_user{};    ///< that the jobs of one user hold together
+  std::int64_t priority = 0;                          ///< higher goes first
+  std::vector<std::string> preempts{};                ///< QoS whose jobs it may stop
+  std::optional<std::int64_t> max_gpus{};             ///< most GPUs of one job
+  std::optional<std::int64_t> max_gpus_per_tenant{};  ///< most GPUs of one tenant's jobs together
+  std::optional<std::int64_t> max_gpus_per_user{};    ///< most GPUs of one user's jobs together
 
   friend bool operator==(const Qos&, const Qos&) = default;
 };
@@ -69,9 +69,9 @@ struct TenantTree {
 
   /// True if nothing is given.
   bool empty() const { return tenants.empty() && partitions.empty() && qos.empty(); }
-  /// The position of a tenant; none: nobody has this name. O(tenants).
+  /// Position of a tenant; none if the name is unknown. O(tenants).
   std::optional<std::uint32_t> find(std::string_view name) const;
-  /// Levels of tenants; 0 without any.
+  /// Levels of tenants; 0 without tenants.
   std::int64_t depth() const;
   /// GPUs of all nominal quotas together.
   std::int64_t nominal_gpus() const;
@@ -79,7 +79,8 @@ struct TenantTree {
   friend bool operator==(const TenantTree&, const TenantTree&) = default;
 };
 
-/// The virtual clusters of a cluster as tenants with quotas, where its table has any (Philly's and Helios').
+/// Makes tenants with quotas of the virtual clusters of a cluster, if its table has any (Philly's and
+/// Helios').
 TenantTree tenants_of_virtual_clusters(const ClusterSpec& cluster);
 
 /// Sentences on quotas that add up to more GPUs than the cluster has, of a type or of all.
@@ -96,9 +97,8 @@ std::vector<std::string> quotas_beyond(const TenantTree& tree, const ClusterSpec
 ///      "qos": [{"name": "high", "priority": 1000, "preempts": ["low"], "max_gpus": 64,
 ///               "max_gpus_per_tenant": 128, "max_gpus_per_user": 64}, {"name": "low"}]}
 ///
-/// Only names, `gpus` and `version` must be there. `file` is used in errors: an unknown key, parent, tenant,
-/// QoS or GPU type, a cycle of parents, a repeated name or type, a negative number, a lending
-/// limit above the quota.
+/// Only names, `gpus` and `version` are required. Errors name `file`: an unknown key, parent, tenant, QoS or
+/// GPU type, a cycle of parents, a repeated name or type, a negative number, a lending limit above the quota.
 Result<TenantTree> parse_tenant_tree(std::string text, std::string file, const ClusterSpec& cluster);
 
 }  // namespace vtrain
