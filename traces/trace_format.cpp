@@ -86,8 +86,8 @@ Error unknown_format(std::string_view name, const std::vector<std::string_view>&
           .message = fmt::format("unknown trace format '{}'; {}", name, suggest_name(name, known))};
 }
 
-/// The beginning of a text, by which formats are told: the comments that our own CSV begins with, and some
-/// more.
+/// The beginning of a text, by which formats are recognised: the comments before our own CSV, and the next
+/// 8192 bytes.
 std::string_view head_of(std::string_view text) {
   constexpr std::size_t kHeadBytes = 8192;
   LineReader lines(text, {});
@@ -134,7 +134,7 @@ std::string no_jobs_message(const SkippedRows& skipped) {
   return text;
 }
 
-/// The file to read: `path` itself, or of a folder the main file of a format.
+/// The file to read: `path` itself, or the main file of a format if `path` is a folder.
 Result<std::string> main_file_of(const std::string& path, std::string_view format) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return path;
@@ -153,7 +153,7 @@ Result<std::string> main_file_of(const std::string& path, std::string_view forma
                .message = fmt::format("expected a file, or a folder with one of {}", list_names(names))});
 }
 
-/// A sentence on the names in which bytes that are no UTF-8 were replaced, if there are any.
+/// Adds an assumption with the number of names in which invalid UTF-8 was replaced, if there are any.
 void note_replaced_bytes(Trace& trace) {
   const auto is_replaced = [](std::string_view name) {
     return name.find(kReplacementCharacter) != std::string_view::npos;
@@ -171,7 +171,7 @@ void note_replaced_bytes(Trace& trace) {
   }
 }
 
-/// Reads text that is UTF-8, maybe since bytes were replaced.
+/// Reads UTF-8 text, in which invalid bytes may have been replaced.
 Result<Trace> parse_utf8_trace(std::string_view text, const std::string& file, std::string_view format,
                                const ReadOptions& options, bool has_replaced_bytes) {
   const auto found = find_format(text, file, format);
@@ -217,7 +217,7 @@ Result<Trace> parse_trace(std::string_view text, const std::string& file, std::s
 Result<Trace> read_trace(const std::string& path, std::string_view format, const ReadOptions& options) {
   const auto file = main_file_of(path, format);
   if (!file) return fail(file.error());
-  // What is too large to be kept before its end is known must look like a trace.
+  // A file must look like a trace before it is read to its end, because it may not fit in memory.
   const auto text = read_file(*file, InputKind::Trace, {.check_beginning = [&](std::string_view beginning) {
     return find_format(beginning, *file, format).map([](const TraceFormat*) {});
   }});

@@ -1,4 +1,4 @@
-/// Speed of the backfilling policies. Items are jobs; mean JCT and longest queue tell what they had to do.
+/// Speed of the backfilling policies. Items are jobs; mean JCT and longest queue show the amount of work.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace vtrain {
 namespace {
 
-/// Jobs of 1 to 32 GPUs, durations log-uniform from 60 to 40,000 s, Poisson arrivals. `over`: the requested
-/// time is up to ten times the duration; else none is given.
+/// Jobs of 1 to 32 GPUs, durations log-uniform from 60 to 40,000 s, Poisson arrivals. With `over`, the
+/// requested time is up to ten times the duration; otherwise there is none.
 Workload make_trace(int num_jobs, int num_gpus, double load, bool over) {
   constexpr std::int32_t kSizes[] = {1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 16, 32};
   RandomStream random(1);
@@ -39,7 +39,7 @@ Workload make_trace(int num_jobs, int num_gpus, double load, bool over) {
   return workload;
 }
 
-/// Arguments: jobs, GPUs, load in percent, whether requested times exceed durations.
+/// Arguments: jobs, GPUs, load in percent, and 1 if requested times exceed durations.
 void run(benchmark::State& state, const char* spec) {
   const auto num_gpus = static_cast<std::int32_t>(state.range(1));
   const Workload workload = make_trace(static_cast<int>(state.range(0)), num_gpus,

@@ -17,7 +17,7 @@ namespace {
 
 constexpr GpuCount kCluster{1024};
 
-/// A curve up to 1,024 GPUs with nothing known yet.
+/// Time of a curve up to 1,024 GPUs without known iteration times.
 void curve_of(benchmark::State& state, const char* model, CurveKind kind) {
   const GpuProfile profile = load_gpu_profile("a100").value();
   for (auto _ : state) {
@@ -49,7 +49,7 @@ Workload made_up_jobs(std::int64_t num_jobs) {
   return workload;
 }
 
-/// Argument: jobs. Every iteration time is known, as it is with a warm cache.
+/// Argument: jobs. Every iteration time is known, as with a warm cache.
 void price_and_make_elastic(benchmark::State& state) {
   Workload workload = made_up_jobs(state.range(0));
   PlanCache curves(load_gpu_profile("a100").value());

@@ -1,4 +1,4 @@
-/// Speed of the policies that resize jobs. Deadlines met tell that the answer is still right.
+/// Speed of the policies that resize jobs. The deadlines met show that the answer is still right.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::int32_t kGpus = 1024;
 
-/// 32 models that run on 3 to 8 powers of two from 1, 2, 4 or 8 GPUs on; every doubling is 1.4 to 2 times as
-/// fast.
+/// 32 models that run on 3 to 8 powers of two, from 1, 2, 4 or 8 GPUs. Every doubling of GPUs multiplies the
+/// speed by 1.4 to 2.
 void add_models(Workload& workload, RandomStream& random) {
   for (int model = 0; model < 32; ++model) {
     std::vector<SpeedByGpus::Level> levels;
@@ -34,7 +34,7 @@ void add_models(Workload& workload, RandomStream& random) {
   }
 }
 
-/// A job that takes `seconds` on the GPUs that it asks for and is due after 0.5 to 1.5 times that.
+/// A job that takes `seconds` on the GPUs that it requests, with a deadline after 0.5 to 1.5 times that.
 Job make_job(Workload& workload, RandomStream& random, double submit_s, double seconds) {
   Job job;
   job.name = workload.keep(std::to_string(workload.jobs.size()));
@@ -50,7 +50,7 @@ Job make_job(Workload& workload, RandomStream& random, double submit_s, double s
   return job;
 }
 
-/// Log-uniform durations from ten minutes to a day, Poisson arrivals that offer this load.
+/// A trace with log-uniform durations from ten minutes to a day, and Poisson arrivals with this offered load.
 Workload loaded_trace(int num_jobs, double load) {
   Workload workload;
   RandomStream random(1, "loaded trace");
@@ -72,7 +72,7 @@ Workload loaded_trace(int num_jobs, double load) {
   return workload;
 }
 
-/// `num_active` jobs that stay for days, and 200 that come every five minutes and are short.
+/// `num_active` jobs that run for days, and 200 short jobs, one every five minutes.
 Workload standing_trace(int num_active) {
   Workload workload;
   RandomStream random(1, "standing trace");
@@ -91,7 +91,7 @@ Workload standing_trace(int num_active) {
   return workload;
 }
 
-/// Simulation alone.
+/// Simulation only.
 void replay(benchmark::State& state, const Workload& workload, const std::string& policy) {
   const ClusterSpec cluster{{NodeGroup{kGpus / 8, GpuCount(8), ""}}};
   Summary summary;
@@ -112,7 +112,7 @@ void replay(benchmark::State& state, const Workload& workload, const std::string
   state.counters["met"] = summary.deadline_satisfactory_ratio.value_or(-1);
 }
 
-/// 100,000 jobs; the argument is the load in percent.
+/// Replay of 100,000 jobs; the argument is the load in percent.
 void hundred_thousand(benchmark::State& state, const std::string& policy) {
   replay(state, loaded_trace(100'000, static_cast<double>(state.range(0)) / 100), policy);
 }
@@ -125,7 +125,7 @@ BENCHMARK_CAPTURE(hundred_thousand, elasticflow, "elasticflow")
 BENCHMARK_CAPTURE(hundred_thousand, edf, "edf")->Arg(50)->Arg(90)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(hundred_thousand, las, "las")->Arg(50)->Arg(90)->Unit(benchmark::kMillisecond);
 
-/// Cost against the number of active jobs.
+/// Cost by number of active jobs.
 void active_jobs(benchmark::State& state, const std::string& policy) {
   replay(state, standing_trace(static_cast<int>(state.range(0))), policy);
 }
@@ -141,7 +141,7 @@ BENCHMARK_CAPTURE(active_jobs, edf_admission, "edf-admission")
     ->Unit(benchmark::kMillisecond)
     ->Iterations(1);
 
-/// Cost against the number of jobs where twice as many come as the cluster can serve, and ever more wait.
+/// Cost by number of jobs at twice the load that the cluster can serve, so that the queue grows.
 void overloaded(benchmark::State& state, const std::string& policy) {
   replay(state, loaded_trace(static_cast<int>(state.range(0)), 2), policy);
 }

@@ -35,7 +35,7 @@ void predict_mtnlg(benchmark::State& state) {
 }
 BENCHMARK(predict_mtnlg)->Unit(benchmark::kMicrosecond);
 
-/// That prediction through `predict`, with sources and remarks as data.
+/// The prediction of MT-NLG through `predict`, with sources and remarks as data.
 void predict_mtnlg_by_entry(benchmark::State& state) {
   const Target target = resolve_target({.profile = "a100"}).value();
   const TransformerModel model = find_model("mtnlg-530b")->model();

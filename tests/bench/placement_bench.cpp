@@ -1,5 +1,5 @@
-/// Speed of one placement decision: on a cluster that is nearly full a random gang leaves and another one
-/// comes, which costs one `release` and one `place`.
+/// Speed of one placement decision: on a nearly full cluster a random gang is released and another one is
+/// placed.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -25,7 +25,7 @@ GangRequest random_request(RandomStream& random, bool shared) {
   return request;
 }
 
-/// `shared`: whether gangs of one GPU use a part of it.
+/// With `shared`, gangs of one GPU use a part of it.
 void place_and_release(benchmark::State& state, PlacementKind kind, bool shared) {
   ClusterSpec cluster;
   cluster.groups = {{.num_nodes = kNumNodes,

@@ -15,8 +15,8 @@ const GpuProfile& a100() {
   return profile;
 }
 
-/// Repeats a search whose layer costs are known. Plans a second are those of the whole search, with what
-/// memory and bounds leave out; `timed` are those whose pipeline was timed.
+/// Repeats a search whose layer costs are known. Plans per second include plans that memory and bounds
+/// exclude; `timed` are plans whose pipeline was timed.
 void repeat_search(benchmark::State& state, const char* model_name, std::int32_t num_gpus,
                    const char* stack_name) {
   const ZooModel model = find_model(model_name).value();
@@ -35,7 +35,7 @@ void repeat_search(benchmark::State& state, const char* model_name, std::int32_t
   state.counters["timed"] = static_cast<double>(result.num_timed);
 }
 
-/// Argument: plans wanted, 0 for all.
+/// Argument: number of wanted plans, 0 for all.
 void search_mtnlg(benchmark::State& state, const char* stack) {
   repeat_search(state, "mtnlg-530b", 3360, stack);
 }
@@ -56,7 +56,7 @@ BENCHMARK_CAPTURE(search_gpt3_175b, megatron_core, "megatron-core")
     ->Arg(0)
     ->Unit(benchmark::kMillisecond);
 
-/// The same with nothing known yet: what a command does.
+/// A search without known layer costs, as in a command.
 void search_cold(benchmark::State& state) {
   const ZooModel model = find_model("gpt3-175b").value();
   for (auto _ : state) {
@@ -66,7 +66,7 @@ void search_cold(benchmark::State& state) {
 }
 BENCHMARK(search_cold)->Unit(benchmark::kMillisecond);
 
-/// MT-NLG 530B over this many stages, with this many micro-batches.
+/// Plan of MT-NLG 530B; arguments: stages and micro-batches.
 ParallelPlan deep_plan(const benchmark::State& state) {
   return {.tensor = 8,
           .data = 1,

@@ -1,4 +1,4 @@
-/// Scenarios: what preparing one costs, and what a further policy on it costs.
+/// Costs of scenarios: preparing one, and running one more policy on it.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -11,8 +11,8 @@
 namespace vtrain {
 namespace {
 
-/// The embedded default: a generated day of LLM jobs on 128 A100. Iteration times are in the cache of the user
-/// who runs this, but for the first time.
+/// The embedded default: a generated day of LLM jobs on 128 A100. Except in the first run, iteration times
+/// are in the user's cache.
 Scenario prepared() {
   ScenarioSpec spec;
   spec.policies = {"fifo", "srtf"};

@@ -1,4 +1,4 @@
-/// Speed of the cluster simulator. Items are jobs; the mean JCT and makespan tell that the answer is still
+/// Speed of the cluster simulator. Items are jobs; the mean JCT and makespan show that the answer is still
 /// right.
 #include <benchmark/benchmark.h>
 
@@ -15,10 +15,11 @@
 namespace vtrain {
 namespace {
 
-/// Jobs of a synthetic trace: sizes by a short list, durations log-uniform, Poisson arrivals at a load.
+/// Jobs of a synthetic trace: sizes from a short list, log-uniform durations, Poisson arrivals with a given
+/// load.
 struct TraceShape {
   int num_jobs;
-  int num_gpus;  ///< of the cluster, for the load
+  int num_gpus;  ///< the cluster's GPUs, for the load
   double load;
   std::uint64_t seed;
 };
@@ -39,8 +40,8 @@ class CongruentialGenerator {
   std::uint64_t state_;
 };
 
-/// The trace that the peers' known answers were computed on: gangs up to 32 GPUs, durations from 60 to 40,000
-/// s.
+/// The trace for which the peers' known answers were computed: gangs up to 32 GPUs, durations from 60 to
+/// 40,000 s.
 Workload make_trace(const TraceShape& shape) {
   constexpr std::int32_t kSizes[] = {1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 16, 32};
   const double shortest = std::log(60.0);
@@ -67,7 +68,7 @@ Workload make_trace(const TraceShape& shape) {
   return workload;
 }
 
-/// Simulation alone: no reading, no writing, no metrics.
+/// Simulation only, without reading, writing and metrics.
 void replay(benchmark::State& state, const TraceShape& shape, const std::string& policy,
             PlacementKind placement = PlacementKind::Count, const Disruptions* disruptions = nullptr) {
   const Workload workload = make_trace(shape);
@@ -95,7 +96,7 @@ void replay(benchmark::State& state, const TraceShape& shape, const std::string&
   state.counters["preemptions"] = static_cast<double>(summary.preemptions);
 }
 
-/// The same with nodes that fail and jobs that write checkpoints.
+/// Simulation with nodes that fail and jobs that write checkpoints.
 void replay_with_failures(benchmark::State& state, const TraceShape& shape, const std::string& policy,
                           const char* mtbf) {
   const ClusterSpec cluster{{NodeGroup{shape.num_gpus / 8, GpuCount(8), ""}}};
@@ -128,7 +129,7 @@ BENCHMARK_CAPTURE(replay, busy_edf, kBusy, "edf")->Unit(benchmark::kMillisecond)
 BENCHMARK_CAPTURE(replay, overload_srtf, kAnchor, "srtf")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(replay, overload_las, kAnchor, "las")->Unit(benchmark::kMillisecond);
 
-/// Lets everything go on, and is asked again a second later.
+/// A policy that keeps all jobs running and asks for the next pass a second later.
 class GoesOn final : public DecisionPolicy {
  public:
   Decision decide(const PassEvents& events) override {
@@ -146,8 +147,8 @@ class GoesOn final : public DecisionPolicy {
   std::int64_t num_decisions = 0;
 };
 
-/// What a decision on values costs beside the policy's own time, with so many live jobs: the counters are
-/// nanoseconds a decision, and a live job of it.
+/// Cost of a decision on values without the policy's own time, with `range(0)` live jobs. The counters are
+/// nanoseconds per decision, and per decision and live job.
 void decisions(benchmark::State& state) {
   const auto num_live = static_cast<std::int32_t>(state.range(0));
   Workload workload;
@@ -172,7 +173,7 @@ void decisions(benchmark::State& state) {
 }
 BENCHMARK(decisions)->Arg(1)->Arg(10)->Arg(100)->Arg(1000)->Arg(5000)->Unit(benchmark::kMillisecond);
 
-/// What a step to the next event costs, against a replay in one go: `range(0)` is 1 for steps.
+/// Cost of steps to the next event, compared with one replay: `range(0)` is 1 for steps.
 void steps(benchmark::State& state) {
   for (auto each : state) {
     auto policy = make_policy("fifo");

@@ -36,7 +36,7 @@ const vtrain::Workload& workload() {
   return jobs;
 }
 
-/// The same jobs as an ITP file, with ids as long as a UUID.
+/// The jobs of `workload` as an ITP file, with ids as long as a UUID.
 std::string itp_text() {
   std::string text = "job_id,submission_time,duration,num_gpu\n";
   std::size_t number = 0;
@@ -50,7 +50,7 @@ std::string itp_text() {
   return text;
 }
 
-/// 2017-10-01 and some seconds, as logs write dates.
+/// 2017-10-01 plus the time, as logs write dates.
 std::string date(vtrain::SimTime time) {
   constexpr std::int64_t kOrigin = 1'506'816'000;
   const std::time_t seconds =
@@ -62,7 +62,7 @@ std::string date(vtrain::SimTime time) {
   return text;
 }
 
-/// A line of SWF for each job.
+/// The jobs as SWF, one line per job.
 std::string swf_text() {
   std::string text = "; Version: 2.2\n";
   std::size_t number = 0;
@@ -88,7 +88,8 @@ std::string json_lines_text() {
   return text;
 }
 
-/// As many jobs as the Philly log has, with one to three attempts, indented as the published file.
+/// A log with as many jobs as the Philly log, with one to three attempts each, indented as the published
+/// file.
 std::string philly_log_text() {
   std::string text = "[\n";
   for (std::size_t i = 0; i < kPhillyJobs; ++i) {
@@ -118,7 +119,7 @@ std::string philly_log_text() {
   return text + "\n]\n";
 }
 
-/// Half of the rows without GPU, as in the published log.
+/// A Helios log in which half of the rows have no GPU, as in the published log.
 std::string helios_text() {
   std::string text =
       "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n";
@@ -155,7 +156,7 @@ void BM_ReadItp(benchmark::State& state) {
 }
 BENCHMARK(BM_ReadItp)->Unit(benchmark::kMillisecond);
 
-/// The same rows in an order that has to be sorted.
+/// The rows of the ITP file in an order that must be sorted.
 void BM_ReadItpUnsorted(benchmark::State& state) {
   std::string text = itp_text();
   const std::size_t header = text.find('\n') + 1;
@@ -174,7 +175,7 @@ void BM_ReadJsonLines(benchmark::State& state) {
 }
 BENCHMARK(BM_ReadJsonLines)->Unit(benchmark::kMillisecond);
 
-/// Each job has a profile of its own, which is the dearest case.
+/// A Batsim file in which each job has its own profile, the most expensive case.
 std::string batsim_text() {
   std::string jobs;
   std::string profiles;
@@ -207,7 +208,7 @@ void BM_ReadHelios(benchmark::State& state) {
 }
 BENCHMARK(BM_ReadHelios)->Unit(benchmark::kMillisecond);
 
-/// The published files, where they are there: one of each format.
+/// Benchmarks of published files, if they exist: one of each format.
 [[maybe_unused]] const bool kPublished = [] {
   for (const char* const name :
        {"itp/cluster04.csv.gz", "philly/philly_reconstructed.csv.gz", "philly/philly_pollux.csv.gz",

@@ -1,4 +1,4 @@
-/// Uses an installed vtrain from outside: two jobs of 8 GPUs on one node run one after the other.
+/// Uses an installed vtrain: two jobs of 8 GPUs on one node run one after the other.
 #include <chrono>
 #include <cstdio>
 #include <vtrain/cluster.hpp>

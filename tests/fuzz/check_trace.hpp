@@ -1,4 +1,4 @@
-/// What must hold after any bytes have been read as a trace.
+/// Checks after arbitrary bytes were read as a trace.
 #pragma once
 
 #include <array>
@@ -18,15 +18,15 @@ inline void require(bool holds) {
   if (!holds) std::abort();
 }
 
-/// Checks what was read: either there is an error that can be shown, or jobs within their limits that our own
-/// CSV gives back unchanged.
+/// Checks that a trace is an error that can be shown, or has jobs within their limits. Our own CSV must
+/// return these jobs unchanged.
 inline int check_trace(const Result<Trace>& trace) {
   if (!trace) {
     require(!trace.error().message.empty());
     require(is_printable(trace.error().describe()));
     return 0;
   }
-  // The one format that says neither durations nor iterations; our CSV cannot hold such jobs.
+  // The only format without durations and iterations; our CSV cannot hold such jobs.
   const bool without_work = trace->format == "sia";
   SimTime previous{};
   for (const Job& job : trace->workload.jobs) {
@@ -45,19 +45,19 @@ inline int check_trace(const Result<Trace>& trace) {
   return 0;
 }
 
-/// Reads the bytes as `format` and checks what comes of it.
+/// Reads the bytes as `format` and checks the result.
 inline int check_trace(const std::uint8_t* data, std::size_t size, std::string_view format) {
   return check_trace(parse_trace({reinterpret_cast<const char*>(data), size}, "input", format));
 }
 
-/// Checks what tables come to that were joined and whose jobs are in the order of the file, maybe none.
+/// Checks a trace from joined tables, whose jobs, if any, are in the order of the file.
 inline int check_joined(Result<Trace> trace) {
   if (trace && trace->workload.jobs.empty()) return 0;
   if (trace) trace->workload.sort_by_submission();
   return check_trace(trace);
 }
 
-/// The tables of one input, which are separated by lines `---`; missing ones are empty.
+/// The tables of one input, separated by lines `---`; missing tables are empty.
 template <std::size_t kCount>
 std::array<std::string_view, kCount> split_tables(const std::uint8_t* data, std::size_t size) {
   constexpr std::string_view kSeparator = "---\n";

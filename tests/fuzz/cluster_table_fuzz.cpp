@@ -5,7 +5,7 @@
 #include "core/io/json_reader.hpp"
 #include "sched/cluster/cluster_tables.hpp"
 
-/// Either there is an error that can be shown, or a cluster within its limits whose groups differ.
+/// Checks that any bytes give an error that can be shown, or a cluster within its limits whose groups differ.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto document = vtrain::JsonDocument::parse(std::string(text), "input");

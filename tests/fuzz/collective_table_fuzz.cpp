@@ -3,7 +3,7 @@
 
 #include "core/kernels/collective_cost.hpp"
 
-/// Any bytes give an error with a message, or a table that has a time for every size.
+/// Checks that any bytes give an error with a message, or a table with a time for every size.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto table = vtrain::AllReduceTable::parse({reinterpret_cast<const char*>(data), size}, "input");
   if (!table) {

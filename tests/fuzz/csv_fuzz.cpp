@@ -3,7 +3,7 @@
 
 #include "core/io/csv.hpp"
 
-/// Any bytes give an error with a message, or rows with a field for every column.
+/// Checks that any bytes give an error with a message, or rows with a field for every column.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   auto reader = vtrain::CsvReader::open({reinterpret_cast<const char*>(data), size}, "input");
   if (!reader) {

@@ -19,7 +19,7 @@ void check(Nanoseconds time) {
   if (!(std::isfinite(time.count()) && time.count() > 0)) std::abort();
 }
 
-/// Every kind of kernel and message at small, usual and large sizes.
+/// Checks every kind of kernel and message at small, usual and large sizes.
 void check_kernels(const GpuProfile& profile) {
   for (const std::int64_t size : {std::int64_t{1}, std::int64_t{4096}, std::int64_t{1} << 20}) {
     for (std::size_t i = 0; i < kNumPrecisions; ++i)

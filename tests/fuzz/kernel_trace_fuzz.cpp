@@ -3,7 +3,7 @@
 
 #include "core/kernels/kernel_trace.hpp"
 
-/// Any bytes give an error with a message, or kernels that never start before the one before them.
+/// Checks that any bytes give an error with a message, or kernels in order of their start.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto table = vtrain::parse_kernel_trace({reinterpret_cast<const char*>(data), size}, "input");
   if (!table) {

@@ -1,4 +1,5 @@
-/// Lists of outages: any bytes are read or refused; what was read is written and read back to the same.
+/// Lists of outages: any bytes are read or refused. Outages that were read are equal after writing and
+/// reading them.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

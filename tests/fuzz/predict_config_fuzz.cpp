@@ -19,7 +19,7 @@ void check_model_of(const vtrain::TransformerModel& model) {
   if (!(flops > 0) || !std::isfinite(flops)) std::abort();
 }
 
-/// The name of another file: what that holds is not the fuzzer's to read.
+/// True if the configuration names another file, which the fuzzer must not read.
 bool names_a_file(const nlohmann::json& root) {
   const auto model = root.is_object() ? root.find("model") : root.end();
   if (model == root.end() || !model->is_string()) return false;
@@ -29,7 +29,7 @@ bool names_a_file(const nlohmann::json& root) {
 
 }  // namespace
 
-/// Any bytes give an error with a message, or a model and a plan that can be computed with.
+/// Checks that any bytes give an error with a message, or a model and a plan that can be predicted.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto document = vtrain::JsonDocument::parse(text, "input", vtrain::NonFinite::Null);

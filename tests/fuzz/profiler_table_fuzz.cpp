@@ -6,7 +6,8 @@
 #include "profiler/error.hpp"
 #include "profiler/kernel_table.hpp"
 
-/// Any bytes are refused with a message, or are a table that reads back as what it is written as.
+/// Checks that any bytes are refused with a message, or give a table that is equal after writing and reading
+/// it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using vtrain::profiler::KernelTable;
   try {

@@ -6,8 +6,8 @@
 #include "traces/synthesis/generator.hpp"
 #include "traces/synthesis/shape_json.hpp"
 
-/// Either there is an error that can be shown, or a shape that is written and read back the same, and from
-/// which jobs can be generated.
+/// Checks that any bytes give an error that can be shown, or a shape. The shape is equal after writing and
+/// reading it, and generates jobs.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto require = [](bool holds) {
     if (!holds) std::abort();

@@ -1,4 +1,4 @@
-/// Specs of scenarios: what is read goes to JSON and comes back the same.
+/// Specs of scenarios: a spec that was read is equal after conversion to JSON and back.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-/// States of clusters: any bytes are read as a state from which a simulation begins and ends, or refused with
-/// a reason.
+/// States of clusters: any bytes are refused with a reason, or read as a state from which a simulation runs
+/// to its end.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

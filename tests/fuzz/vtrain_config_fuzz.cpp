@@ -4,7 +4,7 @@
 #include "workloads/release/release_config.hpp"
 #include "workloads/release/release_predictor.hpp"
 
-/// Any bytes give an error with a message, or a plan that divides.
+/// Checks that any bytes give an error with a message, or a plan without remainders.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto config = vtrain::parse_vtrain_config({reinterpret_cast<const char*>(data), size}, "input");
   if (!config) {

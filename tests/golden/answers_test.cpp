@@ -1,4 +1,4 @@
-/// What a person reads first: costs, headline, stars and hints of `vtrain compare` and `vtrain replay`.
+/// Costs, headline, stars and hints of `vtrain compare` and `vtrain replay`, which users read first.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -24,14 +24,15 @@ using vtrain::testing::unwrapped;
 
 namespace {
 
-/// A long job that a short one stops under `srtf`: for 2 s at t = 100 s. gpt3-1.3b has some 1.3e9 parameters.
+/// A long job that a short one preempts under `srtf`, for 2 s at t = 100 s. gpt3-1.3b has about 1.3e9
+/// parameters.
 std::string two_jobs(const std::string& model) {
   return "job_id,submit_s,num_gpus,duration_s,model,global_batch,iterations\n"
          "long,0,8,1000," +
          model + "\nshort,100,8,2,,,\n";
 }
 
-/// A page with blanks for its no-break spaces.
+/// A page with its no-break spaces replaced by blanks.
 std::string with_plain_spaces(std::string page) {
   constexpr std::string_view kNoBreak = "\u00a0";
   for (std::size_t at = page.find(kNoBreak); at != std::string::npos; at = page.find(kNoBreak, at))
@@ -126,7 +127,7 @@ TEST_CASE("answers: resizes stand in the table, in JSON by tenant and in the hea
 
 namespace {
 
-/// The first line or lines of what `compare` prints: the answer.
+/// The answer: the first lines of the output of `compare`.
 std::string answer(const TemporaryFolder& work, const std::string& arguments) {
   const CommandResult shown = run_vtrain("compare --out out " + arguments, work.path());
   REQUIRE_MESSAGE(shown.exit_code == 0, shown.err);

@@ -1,4 +1,4 @@
-/// Bad input exits 2, says where and what, and leaves nothing behind.
+/// Bad input exits with code 2 and a message with place and reason, and writes no files.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -12,7 +12,7 @@ using vtrain::testing::TemporaryFolder;
 
 namespace {
 
-/// One wrong command: the file it reads, its arguments, and the pieces that the message must hold.
+/// One wrong command: the file that it reads, its arguments, and texts that the message must contain.
 struct BadInput {
   std::string what;
   std::string file_name;
@@ -31,7 +31,7 @@ std::string replay(const std::string& more) {
   return "replay --trace jobs.csv --cluster 2x8 --out out " + more;
 }
 
-/// A vTrain configuration in which one line was replaced.
+/// A vTrain configuration with one line replaced.
 std::string config(const std::string& from, const std::string& to) {
   std::string text = R"({
   "num_gpus": 32,

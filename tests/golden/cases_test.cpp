@@ -1,6 +1,6 @@
-/// Every folder below tests/golden/cases is one case: `command` holds the arguments of vtrain, `expected_out`
-/// what it prints, and `expected/` the files it writes below `out/`, byte for byte. VTRAIN_UPDATE_GOLDEN=1
-/// writes what came out instead; read the difference before you commit it.
+/// Every folder below tests/golden/cases is one case. `command` contains the arguments of vtrain,
+/// `expected_out` its output, and `expected/` the files that it writes below `out/`, byte for byte.
+/// VTRAIN_UPDATE_GOLDEN=1 writes the actual output there instead; read the difference before you commit it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -27,12 +27,12 @@ std::vector<fs::path> files_below(const fs::path& folder) {
   return files;
 }
 
-/// Files that say when and where they were written are not compared.
+/// True for files with the time and place of the run, which are not compared.
 bool varies(const fs::path& file) {
   return file.filename() == "run.json" || file.filename() == "report.html";
 }
 
-/// Output without the line that tells how long the replay took.
+/// Output without the line with the duration of the replay.
 std::string without_timing(const std::string& text) {
   std::istringstream lines(text);
   std::string kept;

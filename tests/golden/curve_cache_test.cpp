@@ -1,4 +1,4 @@
-/// The cache of iteration times through the command line: it changes nothing but the time that a run takes.
+/// The cache of iteration times through the command line: it changes only the time that a command takes.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -24,13 +24,13 @@ constexpr const char* kTrace =
     "b,10,16,gpt3-6.7b,256,100\n"
     "c,20,16,gpt3-13b,256,50\n";
 
-/// The warning of a replay that finds records damaged: `1 damaged record`.
+/// The warning of a replay with damaged records: `1 damaged record`.
 std::string warning(const fs::path& cache, const std::string& records) {
   return "warning: " + records + " of iteration times in " + (cache / "vtrain/curves").string() +
          ", computed again\n";
 }
 
-/// The jobs.csv of a replay of `kTrace`, which says nothing else on standard error.
+/// The jobs.csv of a replay of `kTrace`. Standard error must be `says`.
 std::string replay(const fs::path& cache, const std::string& more = "", const std::string& says = "") {
   const TemporaryFolder work;
   work.write("jobs.csv", kTrace);

@@ -1,4 +1,4 @@
-/// `vtrain decide` on the state of a cluster, as a user runs it.
+/// `vtrain decide` on the state of a cluster, through the command line.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-/// Elastic replays with the predictor's curves through the command line: that they agree with `vtrain plan`,
-/// whatever the predictor says.
+/// Elastic replays with the predictor's curves through the command line: they must agree with `vtrain plan`,
+/// for any predictor.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -19,10 +19,10 @@ using vtrain::testing::unwrapped;
 namespace {
 
 constexpr const char* kHeader = "job_id,submit_s,num_gpus,model,global_batch,iterations,deadline_s\n";
-/// Elastic, on the second.
+/// Options of an elastic replay with slots of one second.
 constexpr const char* kElastic = "--cluster 8x8:a100 --policy elasticflow:slot=1s ";
 
-/// Seconds that an iteration of gpt3-1.3b with a batch of 64 takes with the fastest plan on so many GPUs.
+/// Iteration time, seconds, of gpt3-1.3b with a batch of 64 and the fastest plan on `gpus` GPUs.
 double iteration_s(const std::string& gpus) {
   const TemporaryFolder work;
   const json plans = run_json("plan gpt3-1.3b --global-batch 64 --gpus " + gpus, work);

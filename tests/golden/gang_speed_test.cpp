@@ -1,5 +1,5 @@
-/// How fast jobs are on the gangs that they get, through the command line: what `vtrain predict` says of the
-/// same plan on a node and on halves of two.
+/// Speed of jobs on their gangs, through the command line. It must agree with `vtrain predict` for a plan on
+/// one node and on halves of two nodes.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -19,8 +19,8 @@ using vtrain::testing::unwrapped;
 
 namespace {
 
-/// Writes the profile of an A100 on nodes that a gang shares with others: so many of its ranks reach each
-/// other over NVLink, and have their part of the node's network.
+/// Writes the profile of an A100 on nodes that a gang shares with others. `ranks_together` of its ranks are
+/// connected by NVLink, and have their part of the node's network.
 void write_profile(const TemporaryFolder& work, int ranks_together) {
   const auto embedded = std::filesystem::path(VTRAIN_CASES_DIR) / "../../../core/profiles/a100.json";
   json profile = json::parse(slurp(embedded));
@@ -33,8 +33,8 @@ void write_profile(const TemporaryFolder& work, int ranks_together) {
   work.write("part.json", profile.dump());
 }
 
-/// Seconds that an iteration of gpt3-1.3b with a batch of 64 takes with one micro-batch size on so many GPUs,
-/// each a replica: the best plan on few of them.
+/// Iteration time, seconds, of gpt3-1.3b with a batch of 64 in micro-batches of 4 on `num_gpus` replicas of
+/// one GPU. This is the best plan on few GPUs.
 double iteration_s(const TemporaryFolder& work, int num_gpus, const std::string& profile) {
   const json config = {{"model", "gpt3-1.3b"},
                        {"plan",
@@ -48,7 +48,7 @@ double iteration_s(const TemporaryFolder& work, int num_gpus, const std::string&
   return run_json("predict config.json --profile " + profile, work)["iteration_time_s"];
 }
 
-/// The column of `jobs.csv` with the run times by job.
+/// The JCT of each job in `jobs.csv`, seconds.
 std::map<std::string, double> jct_s(const TemporaryFolder& work) {
   std::map<std::string, double> jcts;
   const std::string text = slurp(work.path() / "out" / "jobs.csv");
@@ -232,8 +232,7 @@ TEST_CASE("gang speed: what the order of types means is said") {
     return text.find(part) != std::string::npos;
   };
   const std::string first = "go to the first type of --cluster with room";
-  const std::string one =
-      "GPUs of all types count as one in plans, so that jobs may come late: chronus";
+  const std::string one = "GPUs of all types count as one in plans, so that jobs may come late: chronus";
   const std::string mixed = "--cluster 1x8:h100+1x8:a100 --policy chronus --placement ";
   CHECK(has(told(mixed + "yarn"), first));
   CHECK(has(told(mixed + "yarn"), one));

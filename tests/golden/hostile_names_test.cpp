@@ -1,4 +1,4 @@
-/// Names from files and arguments that hold what a terminal, a browser or a spreadsheet would act on.
+/// Names from files and arguments with text that a terminal, a browser or a spreadsheet would interpret.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ using vtrain::testing::TemporaryFolder;
 
 namespace {
 
-/// Whether a terminal shows every line of a text as it is.
+/// True if a terminal shows every line of a text unchanged.
 bool lines_are_printable(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
@@ -30,7 +30,7 @@ bool lines_are_printable(std::string_view text) {
 // A colour, a carriage return, a control character of two bytes, right-to-left, and bytes that are no UTF-8.
 constexpr const char* kHostile = "\x1b[31m\r\xc2\x9b\xe2\x80\xae\xff";
 
-/// Jobs whose names turn the order of characters or begin formulas.
+/// Jobs whose names reverse the order of characters or begin formulas.
 constexpr const char* kJobs =
     "job_id,tenant,submit_s,num_gpus,duration_s\n"
     "\"a\xe2\x80\xae\",\"t\xe2\x80\xae\",0,1,100\n"

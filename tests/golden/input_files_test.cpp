@@ -1,4 +1,4 @@
-/// Files as commands read them: pipes, devices, files beyond their limit, and what only begins like another
+/// Files that commands read: pipes, devices, files above their limit, and files that only begin like another
 /// format.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -60,7 +60,7 @@ std::string with_file(std::string command, const std::string& file) {
   return command;
 }
 
-/// What `validate` says of a list of `count` equal values, which it must refuse.
+/// The error of `validate` for a list of `count` equal values, which it must refuse.
 std::string refusal_of_cases(std::string_view value, int count) {
   const TemporaryFolder work;
   std::string list = "[";

@@ -1,4 +1,4 @@
-/// What signals and full disks leave behind.
+/// Results of commands after signals and with full disks.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -18,8 +18,8 @@ using vtrain::testing::TemporaryFolder;
 
 namespace {
 
-/// Sends a signal to `vtrain trace info` while it waits for a trace from a pipe, then writes one, if anybody
-/// reads. The exit code.
+/// Sends a signal to `vtrain trace info` while it waits for a trace from a pipe. Then writes a trace, if the
+/// program still reads. Returns the exit code.
 int interrupted_exit_code(int signal, bool is_ignored) {
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);

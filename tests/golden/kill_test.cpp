@@ -1,4 +1,5 @@
-/// A run that is killed while it replaces another: its folder is the old run or the new one, as a whole.
+/// A run that is killed while it replaces another: its folder must be the complete old run or the complete
+/// new one.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -29,8 +30,8 @@ using Seconds = std::chrono::duration<double>;
 
 namespace {
 
-/// What differs between two runs of a command is left out: of `run.json` the trace stays, of the report its
-/// title.
+/// The part of a file that is equal in two runs of a command: the trace in `run.json`, the title of the
+/// report.
 std::string lasting_part(const fs::path& file) {
   const std::string text = slurp(file);
   if (file.filename() == "run.json") return json::parse(text)["trace"];
@@ -49,14 +50,14 @@ std::map<std::string, std::string> files_in(const fs::path& folder) {
   return files;
 }
 
-/// A folder with two traces and the run of one of them, which others keep files in, too.
+/// A folder with two traces and the run of one of them. It also contains files of others.
 class KilledRuns {
  public:
   KilledRuns() {
     work_.write("a.csv", trace(300, 7));
     work_.write("b.csv", trace(360, 11));
     new_run_ = finished("b");
-    // Files of others stay where they are.
+    // Files of others stay in place.
     for (const std::string name : {"notes.txt", "easy/notes.txt", "srtf/notes.txt", "mine/deep/notes.txt"})
       work_.write("D/" + name, "mine");
     new_run_ = finished("b");
@@ -69,7 +70,7 @@ class KilledRuns {
     ::waitpid(child, &status, 0);
   }
 
-  /// Sends a signal to a run of the other trace: at any instant, or while it writes.
+  /// Sends a signal to a run of the other trace, at any instant or while it writes.
   void kill_once(int signal, bool while_it_writes) {
     const auto start = Clock::now();
     CHECK(finished("a") == old_run_);
@@ -106,9 +107,9 @@ class KilledRuns {
     left_ += signal == SIGKILL && names_beside() > 0 ? 1 : 0;
   }
 
-  std::uint64_t stopped() const { return stopped_; }    ///< runs that a signal ended
-  std::uint64_t replaced() const { return replaced_; }  ///< those after the new run was in its place
-  std::uint64_t left() const { return left_; }          ///< those that left a staging folder
+  std::uint64_t stopped() const { return stopped_; }    ///< number of runs that a signal ended
+  std::uint64_t replaced() const { return replaced_; }  ///< stopped runs that had replaced the old one
+  std::uint64_t left() const { return left_; }          ///< killed runs that left a staging folder
 
  private:
   static std::string trace(int num_jobs, int step) {
@@ -119,7 +120,7 @@ class KilledRuns {
     return text;
   }
 
-  /// Replays a trace to the end. What is then in the folder.
+  /// Replays a trace to the end. Returns the files in the folder.
   std::map<std::string, std::string> finished(const std::string& name) {
     const std::string policies = name == "a" ? "fifo,easy" : "fifo,srtf";
     const auto result = run_vtrain(
@@ -157,7 +158,7 @@ class KilledRuns {
     ::_exit(127);
   }
 
-  /// Returns when the run writes, or has ended.
+  /// Waits until the run writes, or has ended.
   void wait_for_writing(pid_t child) const {
     siginfo_t ended{};
     while (::access((work_ / ".D.vtrain-writing").c_str(), F_OK) != 0) {
@@ -173,7 +174,7 @@ class KilledRuns {
     return {begin, Clock::now()};
   }
 
-  /// Beside the folder, the traces and the output of the program.
+  /// Number of names next to the folder, without the traces and the program's output.
   std::size_t names_beside() const {
     std::size_t count = 0;
     for (const auto& entry : fs::directory_iterator(work_.path())) {

@@ -1,5 +1,5 @@
-/// Known answers of other simulators, through the command line. Every job's start and end must be theirs
-/// exactly; the predictor must be within 1 ns of the public vTrain release.
+/// Known answers of other simulators, through the command line. Every job's start and end must equal theirs;
+/// the predictor must be within 1 ns of the public vTrain release.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -44,7 +44,7 @@ Schedule read_schedule(const fs::path& file, std::string_view start, std::string
   return schedule;
 }
 
-/// Replays and compares with the peer's schedule, job by job.
+/// Replays, and compares the schedule with the peer's, job by job.
 void check_replay(const std::string& arguments, const Schedule& expected) {
   CAPTURE(arguments);
   const TemporaryFolder work;
@@ -58,14 +58,13 @@ void check_replay(const std::string& arguments, const Schedule& expected) {
   CHECK(mismatches == 0);
 }
 
-/// The part of a file name that remains when `prefix` and `suffix` are taken off; empty when they are not
-/// there.
+/// The part of a file name between `prefix` and `suffix`; empty if they are absent.
 std::string middle(const std::string& name, const std::string& prefix, const std::string& suffix) {
   if (!name.starts_with(prefix) || !name.ends_with(suffix)) return {};
   return name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
 }
 
-/// Every row of a CSV file by its `job_id`, each as a map from column to text.
+/// Rows of a CSV file by `job_id`, each as a map from column to text.
 std::map<std::string, std::map<std::string, std::string>> read_rows(const fs::path& file) {
   const std::string text = slurp(file);
   auto csv = CsvReader::open(text, file.string());
@@ -120,7 +119,7 @@ TEST_CASE("peers: mean JCT and makespan of Tiresias' schedules") {
   struct Case {
     std::string policy;
     std::string placement;
-    double mean_jct_s[2];  ///< 60_job, syn480; to 0.01 s
+    double mean_jct_s[2];  ///< mean JCT of 60_job and of syn480, to 0.01 s
     double makespan_s[2];
   };
   const Case cases[] = {
@@ -223,7 +222,7 @@ TEST_CASE("peers: mean JCT and makespan of Batsim's schedules with time limits 1
   }
   struct Case {
     std::string policy;
-    double mean_jct_s;  ///< to two decimals
+    double mean_jct_s;  ///< mean JCT, seconds, to two decimals
     double makespan_s;
   };
   for (const auto& [policy, mean_jct_s, makespan_s] :

@@ -1,4 +1,4 @@
-/// `vtrain plan` through the command line: that its parts agree with each other, whatever the predictor says.
+/// `vtrain plan` through the command line: its parts must agree with each other, for any predictor.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::vector<std::string> run_lines(const std::string& arguments) {
   return lines;
 }
 
-/// Writes `config.json` for `predict` with a plan of an answer.
+/// Writes `config.json` for `predict` with a plan from an answer.
 void write_config(const TemporaryFolder& work, const std::string& model, const json& answer,
                   const json& found) {
   json plan = json::object();

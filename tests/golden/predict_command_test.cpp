@@ -1,4 +1,4 @@
-/// `vtrain predict` as a user sees it.
+/// `vtrain predict` through the command line.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-/// What `vtrain profile record` writes, used as a profile.
+/// Output of `vtrain profile record`, used as a profile.
 #include <doctest/doctest.h>
 
 #include <filesystem>

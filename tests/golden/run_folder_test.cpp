@@ -1,4 +1,4 @@
-/// The folder of a run as one thing: what it may be, who may write it, and what others keep in it.
+/// The folder of a run as a unit: its form, its permissions, and other files in it.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -25,11 +25,11 @@ using vtrain::testing::TemporaryFolder;
 namespace {
 
 constexpr std::string_view kJobs = "job_id,submit_s,num_gpus,duration_s\na,0,1,10\nb,5,2,20\n";
-/// Jobs whose replay fails: one after the other they end 300 years later, beyond the clock's range.
+/// Jobs whose replay fails: they run one after the other and end after 300 years, beyond the clock's range.
 constexpr std::string_view kEndless =
     "job_id,submit_s,num_gpus,duration_s\na,0,1,3153600000\nb,0,1,3153600000\nc,0,1,3153600000\n";
 
-/// The error of a replay of jobs that would fail later, with this `--out`.
+/// The error of a replay of `kEndless` with this `--out`, before the replay itself fails.
 std::string refusal(const TemporaryFolder& work, const std::string& out) {
   work.write("endless.csv", kEndless);
   const auto result = run_vtrain("replay --trace endless.csv --cluster 1x1 --out " + out, work.path());
@@ -37,7 +37,7 @@ std::string refusal(const TemporaryFolder& work, const std::string& out) {
   return result.err;
 }
 
-/// Whether this system lets the tests run a command with mounts of its own, or as another user.
+/// True if this system lets the tests run a command with its own mounts, or as another user.
 bool can_run(const std::string& prefix) {
   return std::system((prefix + " true 2>/dev/null").c_str()) == 0;
 }

@@ -1,4 +1,4 @@
-/// `vtrain scale` through the command line: that its answer keeps its own promises.
+/// `vtrain scale` through the command line: its answer must be consistent.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -75,7 +75,7 @@ TEST_CASE("scale: the family of a model, by its name or from a file of either ki
     std::string model;
     int vocab_size = 0;
     double mlp_ratio = 0;
-    int kv_heads = 0;  ///< 0: as many as heads
+    int kv_heads = 0;  ///< number of key-value heads, 0: as many as heads
   };
   for (const Family& family :
        {Family{"llama3-8b", 128256, 3.5, 8}, Family{"ours.json", 128256, 3.5, 8},

@@ -1,4 +1,4 @@
-/// What Slurm's commands print, through the real command line.
+/// Output of Slurm's commands as input, through the real command line.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -14,14 +14,14 @@ using vtrain::testing::TemporaryFolder;
 
 namespace {
 
-/// What `vtrain trace info` says of a trace.
+/// Output of `vtrain trace info` for a trace.
 json info_of(const std::string& trace) {
   const TemporaryFolder folder;
   folder.write("trace", trace);
   return run_json("trace info trace", folder);
 }
 
-/// GPUs of a size and how many jobs have it, as `8x2 16x1`.
+/// Numbers of GPUs and of jobs with them, as `8x2 16x1`.
 std::string sizes_in(const json& info) {
   std::string sizes;
   for (const json& size : info["num_gpus"])
@@ -29,7 +29,7 @@ std::string sizes_in(const json& info) {
   return sizes;
 }
 
-/// How many rows were skipped for each reason, as `no GPU requested: 1`.
+/// Number of skipped rows by reason, as `no GPU requested: 1`.
 std::string skipped_in(const json& info) {
   std::string reasons;
   for (const json& reason : info["skipped"])
@@ -38,7 +38,7 @@ std::string skipped_in(const json& info) {
   return reasons;
 }
 
-/// Names of tenants or users, by GPU-hours.
+/// Names of tenants or users, in order of GPU-hours.
 std::string names_in(const json& names) {
   std::string text;
   for (const json& each : names)
@@ -46,10 +46,10 @@ std::string names_in(const json& names) {
   return text;
 }
 
-/// A job of an hour from 10:00:00 on.
+/// A job of one hour from 10:00:00.
 const std::string kHour = "2020-03-01T10:00:00|2020-03-01T10:00:00|2020-03-01T11:00:00|3600";
 
-/// GPUs of the nodes of a cluster file, as `2 x 8 A100, 16 GPUs`; the error if it has one.
+/// Nodes and GPUs of a cluster file, as `2 x 8 A100, 16 GPUs`, or its error.
 std::string cluster_in(const std::string& nodes, const std::string& name = "nodes.txt") {
   const TemporaryFolder folder;
   folder.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s\na,0,1,100\n");

@@ -1,4 +1,4 @@
-/// `--spec`: runs that are repeated from what they have written.
+/// `--spec`: repeats runs from their own output.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Jobs with a recorded start, a model and a deadline, so that every policy has what it needs.
+/// Jobs with a recorded start, a model and a deadline, so that they suit every policy.
 std::string trace() {
   std::string text =
       "job_id,submit_s,original_start_s,num_gpus,duration_s,deadline_s,model,global_batch,iterations\n";
@@ -42,7 +42,7 @@ std::set<std::string> files_below(const fs::path& folder) {
   return files;
 }
 
-/// Whether two run folders have the same files with the same bytes, but for `run.json`.
+/// Checks that two run folders have equal files, except for the content of `run.json`.
 void check_same_run(const fs::path& first, const fs::path& second) {
   const std::set<std::string> files = files_below(first);
   CHECK(files == files_below(second));
@@ -63,7 +63,7 @@ void repeat(const TemporaryFolder& work, const std::string& command, const std::
   check_same_run(work / "a", work / "b");
 }
 
-/// A run in `a` of a trace, and its document.
+/// Runs a trace with output in `a`, and returns the document.
 json run_once(const TemporaryFolder& work) {
   work.write("jobs.csv", trace());
   const auto run =
@@ -72,7 +72,7 @@ json run_once(const TemporaryFolder& work) {
   return json::parse(slurp(work / "a/run.json"));
 }
 
-/// The error of repeating a run whose document was changed.
+/// The error of a repetition of a run whose document was changed.
 std::string refusal(const TemporaryFolder& work, const json& document,
                     const std::string& command = "replay --spec a/changed.json") {
   work.write("a/changed.json", document.dump(1));

@@ -1,4 +1,4 @@
-/// Tenants with quotas, and what jobs carry for them, through the command line.
+/// Tenants with quotas, and the fields of jobs for them, through the command line.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-/// What a terminal gets: width, colours, completion, the manual page; and timelines for viewers.
+/// Terminal output: width, colours, completion, the manual page; and timelines for viewers.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -28,7 +28,7 @@ using vtrain::testing::TemporaryFolder;
 
 namespace {
 
-/// An environment variable while it lives.
+/// Sets an environment variable for the object's life.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
@@ -40,7 +40,7 @@ class Variable {
   const char* name_;
 };
 
-/// Characters, not bytes, of the longest line.
+/// Number of characters, not bytes, of the longest line.
 std::size_t widest_line(const std::string& text) {
   std::istringstream lines(text);
   std::size_t widest = 0;
@@ -51,7 +51,7 @@ std::size_t widest_line(const std::string& text) {
   return widest;
 }
 
-/// The words that bash completes a line with: the answers for its last word.
+/// The words that bash offers for the last word of a line.
 std::set<std::string> completed(const TemporaryFolder& work, const std::string& line) {
   work.write("complete.sh", "source <('" VTRAIN_PROGRAM
                             "' completion bash)\n"

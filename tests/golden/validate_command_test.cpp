@@ -23,7 +23,7 @@ using vtrain::testing::TemporaryFolder;
 
 namespace {
 
-/// A run of Llama 3 8B on eight H100 with this plan, and what was measured of it.
+/// A record of Llama 3 8B on eight H100 with this plan and these measurements.
 std::string record(int micro_batch, const std::string& measured) {
   return fmt::format(
       R"({{"id": "of {0}", "framework": "Megatron-LM 2024", "quality": "A", "precision": "bf16", "recompute": "none",
@@ -33,7 +33,7 @@ std::string record(int micro_batch, const std::string& measured) {
       micro_batch, measured);
 }
 
-/// A record in a precision that no H100 has.
+/// The record with a precision that no H100 has.
 std::string in_4_bits(std::string record) {
   return record.replace(record.find("bf16"), 4, "nvfp4");
 }
@@ -42,7 +42,7 @@ std::string file_of(const std::string& records) {
   return R"({"cases": [)" + records + "]}";
 }
 
-/// A column of the predictions of a file.
+/// One column of the predictions for a file.
 std::vector<double> predictions(const TemporaryFolder& work, const std::string& file, const char* column) {
   const CommandResult run = run_vtrain("validate " + file + " --force --predictions p.csv", work.path());
   REQUIRE(run.exit_code == 0);
@@ -165,7 +165,8 @@ TEST_CASE("validate, calibrate: a part to fit on is at most as many per cent as 
     CHECK(fitted.exit_code == 0);
     CHECK(fitted.out.find("fitted on " + part) != std::string::npos);
     const auto calibrated = run_vtrain(
-        "profile calibrate --force cases.json --out c.json --least-rows 99 --percent " + wanted.percent, work.path());
+        "profile calibrate --force cases.json --out c.json --least-rows 99 --percent " + wanted.percent,
+        work.path());
     CHECK(calibrated.exit_code == 1);
     CHECK(calibrated.err.find(part) != std::string::npos);
   }
@@ -183,7 +184,8 @@ TEST_CASE("calibrate: factors belong to the profile that they were fitted with, 
   for (double& time : times)
     time *= 1.03;
   write_cases(times);
-  const std::string calibrate = "profile calibrate --force cases.json --percent 50 --least-rows 1 --out c.json";
+  const std::string calibrate =
+      "profile calibrate --force cases.json --percent 50 --least-rows 1 --out c.json";
   for (const std::string profile : {"a100", "h100"}) {
     CAPTURE(profile);
     const auto fitted = run_vtrain(calibrate + " --profile " + profile, work.path());
@@ -209,7 +211,8 @@ TEST_CASE("calibrate: says what it leaves out, records that cannot be predicted 
   const TemporaryFolder work;
   work.write("cases.json", file_of(record(1, R"("iteration_s": 1)") + ", " +
                                    record(2, R"("iteration_s": 1)") + ", " + R"({"id": "nothing"})"));
-  const std::string calibrate = "profile calibrate --force cases.json --percent 50 --out c.json --least-rows ";
+  const std::string calibrate =
+      "profile calibrate --force cases.json --percent 50 --out c.json --least-rows ";
   const auto fitted = run_vtrain(calibrate + "1", work.path());
   CHECK(fitted.exit_code == 0);
   CHECK(fitted.err.find("cases.json: 1 of 3 records cannot be predicted") != std::string::npos);
@@ -237,8 +240,8 @@ TEST_CASE("validate: with --fit rows are predicted with factors that were fitted
   };
   work.write("cases.json", cases({1, 1, 1, 1}));
   std::vector<double> times = predictions(work, "cases.json", "predicted_s");
-  const auto calibrated =
-      run_vtrain("profile calibrate --force cases.json --percent 50 --least-rows 1 --out c.json --json", work.path());
+  const auto calibrated = run_vtrain(
+      "profile calibrate --force cases.json --percent 50 --least-rows 1 --out c.json --json", work.path());
   REQUIRE(calibrated.exit_code == 0);
   CHECK(calibrated.out == slurp(work.path() / "c.json"));
   const std::vector<std::string> first_part =

@@ -1,4 +1,4 @@
-/// Runs the real `vtrain` program, for tests of what a user sees.
+/// Runs the real `vtrain` program, for tests of its visible behaviour.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace vtrain::testing {
 
-/// What a command left behind.
+/// Result of a command.
 struct CommandResult {
   int exit_code = -1;
   std::string out;
@@ -19,23 +19,23 @@ struct CommandResult {
 };
 
 /// Runs `vtrain <arguments>` through the shell in `folder`, with its cache in `cache`, an absolute path, or
-/// in a folder that goes afterwards.
+/// in a temporary folder.
 CommandResult run_vtrain(const std::string& arguments, const std::filesystem::path& folder,
                          const std::filesystem::path& cache = {});
 
-/// What `vtrain <arguments> --json` prints in a folder; a failure ends the test case.
+/// Output of `vtrain <arguments> --json` in a folder; a failure ends the test case.
 nlohmann::json run_json(const std::string& arguments, const TemporaryFolder& work);
-/// The same in a folder of its own.
+/// Output of `vtrain <arguments> --json` in a temporary folder.
 nlohmann::json run_json(const std::string& arguments);
 
-/// A pipe with a short text in it, which programs run meanwhile inherit and can read once.
+/// A pipe with a short text in it. Programs that run meanwhile inherit it and can read it once.
 class InheritedPipe {
  public:
   explicit InheritedPipe(std::string_view text);
   InheritedPipe(const InheritedPipe&) = delete;
   InheritedPipe& operator=(const InheritedPipe&) = delete;
   ~InheritedPipe();
-  /// `/dev/fd/N`.
+  /// Path of the pipe, `/dev/fd/N`.
   std::string path() const;
 
  private:
@@ -48,11 +48,11 @@ std::string unwrapped(const std::string& text);
 /// The content of a file; throws if it cannot be read.
 std::string slurp(const std::filesystem::path& path);
 
-/// The names of what a folder has.
+/// The names of a folder's entries.
 std::set<std::string> names_in(const std::filesystem::path& folder);
 
-/// The folder of third-party data beside the project. Empty, with a message that the test is skipped, where
-/// it is absent.
+/// The folder of third-party data next to the project. Empty if it is absent, with a message that the test is
+/// skipped.
 std::filesystem::path shared_folder(const std::string& below);
 
 }  // namespace vtrain::testing

@@ -3,10 +3,10 @@
 
 namespace vtrain::testing {
 
-/// Our own JSON.
+/// A model in our own JSON.
 inline constexpr const char* kOurModel = R"({"base": "llama3-8b", "sequence_length": 4096})";
 
-/// Llama 2 7B as Hugging Face publishes it.
+/// Llama 2 7B in the format of Hugging Face.
 inline constexpr const char* kLlamaConfig =
     R"({"model_type": "llama", "vocab_size": 32000, "hidden_size": 4096,
     "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32,

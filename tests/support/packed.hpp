@@ -1,4 +1,4 @@
-/// Packed texts and archives for the tests of what reads them.
+/// Packed texts and archives for the tests of their readers.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ inline std::string zstd(std::string_view text) {
   return packed;
 }
 
-/// A number in so many octal digits.
+/// A number with `num_digits` octal digits.
 inline std::string octal(std::size_t number, std::size_t num_digits) {
   std::string text(num_digits, '0');
   for (; number > 0; number /= 8)
@@ -41,8 +41,8 @@ inline std::string octal(std::size_t number, std::size_t num_digits) {
   return text;
 }
 
-/// A member of a tar archive with the checksum of its header: the sum of its bytes, in which the checksum
-/// itself counts as blanks.
+/// A member of a tar archive with the checksum of its header: the sum of its bytes, with blanks in place of
+/// the checksum.
 inline std::string with_tar_checksum(std::string member) {
   constexpr std::size_t kBlock = 512;
   constexpr std::size_t kChecksum = 148;

@@ -1,4 +1,4 @@
-/// Random values for the structs that have a table of fields.
+/// Random values for structs with a table of fields.
 #pragma once
 
 #include <algorithm>

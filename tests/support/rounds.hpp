@@ -1,4 +1,4 @@
-/// Length of property tests: more rounds in the nightly form.
+/// Length of property tests: more rounds in nightly tests.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace vtrain::testing {
 
-/// The usual number of random cases, times `VTRAIN_TEST_ROUNDS` where that is set.
+/// The usual number of random cases, times `VTRAIN_TEST_ROUNDS` if that is set.
 inline std::uint64_t rounds(std::uint64_t usual) {
   const char* const factor = std::getenv("VTRAIN_TEST_ROUNDS");
   return usual * (factor == nullptr ? 1 : std::strtoull(factor, nullptr, 10));

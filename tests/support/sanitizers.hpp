@@ -1,4 +1,4 @@
-/// Limits that sanitizers set to tests.
+/// Limits of tests under sanitizers.
 #pragma once
 
 #ifndef __has_feature  // g++ 12 has none
@@ -7,8 +7,8 @@
 
 namespace vtrain::testing {
 
-/// True where a process with several busy threads may fork. The allocator of LLVM 14's address sanitizer
-/// keeps its locks over a fork, so that the child may wait for one for ever.
+/// True if a process with several busy threads may fork. The allocator of LLVM 14's address sanitizer keeps
+/// its locks over a fork, so the child may wait for a lock for ever.
 inline constexpr bool kMayForkWithThreads = !__has_feature(address_sanitizer);
 
 }  // namespace vtrain::testing

@@ -1,4 +1,4 @@
-/// Third-party data, which is not part of the repository, for the tests that need it.
+/// Third-party data for tests; they are not part of the repository.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@
 
 namespace vtrain {
 
-/// Whether the data is there; says so when it is not, and the test then returns.
+/// True if the data exist. Otherwise prints a message, and the test must return.
 inline bool have(const std::filesystem::path& path) {
   if (std::filesystem::exists(path)) return true;
   MESSAGE("skipped: " << path.string() << " absent");

@@ -1,4 +1,4 @@
-/// Instants of a simulation as tests write them.
+/// Short notation for instants of a simulation in tests.
 #pragma once
 
 #include <chrono>
@@ -8,11 +8,11 @@
 
 namespace vtrain {
 
-/// The instant that many seconds after the start.
+/// The instant `seconds` after the start.
 inline SimTime at(std::integral auto seconds) {
   return SimTime(std::chrono::seconds(seconds));
 }
-/// The same, to the nearest nanosecond.
+/// The instant `seconds` after the start, to the nearest nanosecond.
 inline SimTime at(std::floating_point auto seconds) {
   return SimTime(to_sim_duration(Seconds(seconds)));
 }

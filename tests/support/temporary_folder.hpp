@@ -12,8 +12,8 @@
 
 namespace vtrain::testing {
 
-/// An empty folder of its own below the system's temporary folder, removed with the object and all that is in
-/// it, also when a test ends early.
+/// A new, empty folder below the system's temporary folder. It is removed with its content at the end of the
+/// object's life, even if a test ends early.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -31,7 +31,7 @@ class TemporaryFolder {
   const std::filesystem::path& path() const { return path_; }
   /// The path of a file in the folder.
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
-  /// Writes a file in the folder, with the folders that its name goes through, and returns its path.
+  /// Writes a file in the folder, makes the parent folders in its name, and returns its path.
   std::filesystem::path write(std::string_view name, std::string_view content) const {
     const std::filesystem::path path = path_ / name;
     std::filesystem::create_directories(path.parent_path());

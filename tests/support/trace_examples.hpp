@@ -1,11 +1,11 @@
-/// A smallest file of every trace format.
+/// A minimal file of every trace format.
 #pragma once
 
 #include <string_view>
 
 namespace vtrain {
 
-/// Name of the format and a file with one job.
+/// Name of each format, and a file with one job.
 inline constexpr std::string_view kTraceExamples[][2] = {
     {"vtrain", "job_id,submit_s,num_gpus,duration_s\na,0,1,5\n"},
     {"tiresias",

@@ -1,4 +1,4 @@
-/// Unpacks packed data that are in memory, for tests and fuzzers of the unpackers.
+/// Unpacks packed data in memory, for tests and fuzzers of the unpackers.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace vtrain::testing {
 
-/// What packed data unpack to, or themselves where they are not packed. Stops after the piece in which the
-/// content exceeds `limit` bytes.
+/// Unpacks data, or returns them unchanged if they are not packed. Stops after the piece in which the content
+/// exceeds `limit` bytes.
 inline Result<std::string> unpack_all(std::string_view packed, std::size_t limit) {
   const auto unpacker = make_unpacker(packed.substr(0, kPackerBytes), "f");
   if (!unpacker) return fail(unpacker.error());

@@ -6,7 +6,7 @@
 namespace vtrain {
 namespace {
 
-/// Two jobs, and the workloads that their names are in.
+/// Two jobs, and the workloads with their names.
 struct JobPair {
   const Workload& workload_a;
   const Workload& workload_b;

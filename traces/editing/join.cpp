@@ -16,7 +16,7 @@
 namespace vtrain {
 namespace {
 
-/// The numbers in `to` of the names of `from`.
+/// The numbers that the names of `from` have in `to`.
 template <class NameId>
 std::vector<NameId> numbers_in(NameTable& to, const NameTable& from) {
   std::vector<NameId> numbers;
@@ -30,7 +30,7 @@ void renumber(NameId& id, const std::vector<NameId>& numbers) {
   if (id) id = numbers[id.value];
 }
 
-/// Appends the jobs of `from`, whose names stay where they are.
+/// Appends the jobs of `from`, without copying their names.
 void append_jobs(Workload& to, const Workload& from) {
   const auto tenants = numbers_in<TenantId>(to.tenants, from.tenants);
   const auto users = numbers_in<UserId>(to.users, from.users);
@@ -61,7 +61,7 @@ void append_jobs(Workload& to, const Workload& from) {
   }
 }
 
-/// Copies the names of jobs into `workload`; `names` has for each job that of its trace.
+/// Copies the names of jobs into `workload`; `names` has the name of each job's trace.
 void keep_job_names(Workload& workload, const std::vector<std::string_view>& names) {
   const bool repeated = find_same_name(workload.jobs).has_value();
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
@@ -70,8 +70,8 @@ void keep_job_names(Workload& workload, const std::vector<std::string_view>& nam
   }
 }
 
-/// The earliest of the traces' origins. Nothing unless all have one, by the same clock, and no time is too
-/// far from it.
+/// The earliest origin of the traces. Nothing unless all have an origin by one clock, and all times are near
+/// enough to it.
 std::optional<TraceOrigin> common_origin(const std::vector<NamedTrace>& traces) {
   std::optional<TraceOrigin> earliest;
   for (const auto& [name, trace] : traces) {
@@ -87,7 +87,7 @@ std::optional<TraceOrigin> common_origin(const std::vector<NamedTrace>& traces) 
   return earliest;
 }
 
-/// Counts the times of a dated trace from another origin, which is not after its own.
+/// Moves the times of a dated trace to another origin, which is not later than its own.
 void move_to(const TraceOrigin& origin, Trace& trace) {
   const SimDuration later = trace.origin->time - origin.time;
   for (Job& job : trace.workload.jobs) {
@@ -100,8 +100,8 @@ void move_to(const TraceOrigin& origin, Trace& trace) {
   trace.origin = origin;
 }
 
-/// Exports of dated logs that overlap hold some jobs twice: drops, with its trace's name, every job that has
-/// the id, the owner, the GPUs and all times of an earlier one. Returns how many.
+/// Drops jobs that overlapping exports of dated logs contain twice, with their traces' names. Such a job has
+/// the id, the owner, the GPUs and all times of an earlier one. Returns the number of dropped jobs.
 std::int64_t drop_repeated(std::vector<Job>& jobs, std::vector<std::string_view>& names) {
   const auto told = [&jobs](std::size_t i) {
     const Job& job = jobs[i];
@@ -109,7 +109,7 @@ std::int64_t drop_repeated(std::vector<Job>& jobs, std::vector<std::string_view>
                     job.user);
   };
   std::vector<bool> is_dropped(jobs.size());
-  std::map<std::size_t, std::vector<std::size_t>> of_name;  // different jobs, by the first one of the name
+  std::map<std::size_t, std::vector<std::size_t>> of_name;  // different jobs, by the first job with the name
   for (const SameName& same : find_same_names(jobs)) {
     std::vector<std::size_t>& different = of_name.try_emplace(same.first, 1, same.first).first->second;
     is_dropped[same.second] = std::ranges::any_of(
@@ -128,7 +128,7 @@ std::int64_t drop_repeated(std::vector<Job>& jobs, std::vector<std::string_view>
   return dropped;
 }
 
-/// Gives those names that several have another one.
+/// Replaces names that several traces have.
 template <class Name>
 void rename_repeated(std::vector<std::string>& names, Name other_name) {
   std::map<std::string, std::size_t> counts;

@@ -41,7 +41,7 @@ class Slicer {
  private:
   std::vector<Job>& jobs() { return workload_.jobs; }
 
-  /// Keeps the jobs for which `kept` holds and says `what` they are.
+  /// Keeps the jobs for which `kept` is true; `what` describes them.
   template <class Kept>
   void select(const std::string& what, const Kept& kept) {
     const std::size_t before = jobs().size();
@@ -49,8 +49,8 @@ class Slicer {
     sentences_.push_back(fmt::format("only jobs {}: {} of {}", what, count(jobs().size()), count(before)));
   }
 
-  /// Whether an option that is about run times, if `is_given`, can be followed: not where jobs are given by
-  /// model and iterations.
+  /// Returns an error if an option that needs run times is given and some jobs have only a model and
+  /// iterations.
   Result<void> need_durations(std::string_view option, bool is_given) {
     const auto without =
         std::count_if(jobs().begin(), jobs().end(), [](const Job& job) { return job.duration.count() == 0; });
@@ -138,8 +138,8 @@ class Slicer {
   void select_some() {
     const auto before = static_cast<std::int64_t>(jobs().size());
     if (options_.sample > 0 && options_.sample < before) {
-      // One pass: a job is taken with the probability (still wanted) / (still to come), which makes all
-      // samples of this size equally likely and keeps the order.
+      // One pass: a job is taken with probability (still wanted) / (jobs left). All samples of this size are
+      // equally likely, and the order is kept.
       RandomStream random(options_.seed, "sample");
       std::int64_t wanted = options_.sample;
       std::int64_t left = before;
@@ -182,7 +182,7 @@ class Slicer {
                                      others ? ", requested times and time to deadlines in proportion" : ""));
   }
 
-  /// Moves a job with all its instants.
+  /// Moves a job, with all its instants, to another submission.
   static void move_to(Job& job, SimTime submit) {
     const SimDuration change = submit - job.submit;
     job.submit = submit;

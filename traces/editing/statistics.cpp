@@ -8,7 +8,7 @@ namespace {
 
 using Hours = std::chrono::duration<double, std::ratio<3600>>;
 
-/// Shares by id, as a list without empty ones.
+/// Shares by id, as a list without empty shares.
 std::vector<NamedShare> named_shares(const std::vector<JobShare>& shares, const NameTable& names) {
   std::vector<NamedShare> list;
   for (std::uint32_t i = 0; i < shares.size(); ++i) {
@@ -40,7 +40,7 @@ std::vector<NamedShare> status_shares(const std::vector<JobShare>& shares, std::
   return list;
 }
 
-/// Counts of the jobs that say something.
+/// Counts the job in the numbers of jobs that have a certain field.
 void count_fields(const Job& job, TraceStatistics& result) {
   result.with_work += job.iterations > 0 ? 1 : 0;
   result.with_deadline += job.has_deadline() ? 1 : 0;

@@ -17,11 +17,11 @@
 namespace vtrain {
 namespace {
 
-/// A table, told by its columns; it has no others, and they come in this order.
+/// A table that is recognised by its columns in this order.
 struct AuxiliaryTable {
   std::string_view columns;  ///< separated by commas; one that ends in `,...` may have more
   std::string_view what;
-  std::string_view jobs_column{};  ///< the column that adds up to a number of jobs
+  std::string_view jobs_column{};  ///< column whose sum is a number of jobs
 };
 
 constexpr std::array kTables = std::to_array<AuxiliaryTable>({
@@ -46,7 +46,7 @@ constexpr std::array kTables = std::to_array<AuxiliaryTable>({
     {"job_name,task_name,worker_name,inst_id,machine,gpu_name,...", "columns of PAI's pai_sensor_table.csv"},
 });
 
-/// JSON, told by some of its keys.
+/// JSON that is recognised by one of its keys.
 struct OtherJson {
   std::string_view key;
   std::string_view what;
@@ -59,7 +59,7 @@ constexpr std::array kOtherJson = std::to_array<OtherJson>({
     {"traceEvents", "no trace of jobs, but a timeline for Perfetto"},
 });
 
-/// Whether JSON is what sacct prints: a list of jobs with ids, which Batsim calls otherwise.
+/// True for the JSON of sacct: its list of jobs has `job_id`, and no `subtime` as in Batsim.
 bool is_json_of_sacct(std::string_view head) {
   const std::size_t jobs = find_json_key(head, "jobs");
   return jobs != std::string_view::npos &&
@@ -69,7 +69,7 @@ bool is_json_of_sacct(std::string_view head) {
 
 constexpr std::size_t kTarBlock = 512;
 
-/// A number in octal digits, with blanks before and blanks or NULs behind.
+/// A number in octal digits, with blanks before it and blanks or NULs after it.
 std::optional<std::uint64_t> read_octal(std::string_view field) {
   constexpr std::string_view kFill(" \0", 2);
   field.remove_prefix(std::min(field.find_first_not_of(' '), field.size()));
@@ -80,7 +80,7 @@ std::optional<std::uint64_t> read_octal(std::string_view field) {
   return number;
 }
 
-/// The size of a member of a tar archive: octal digits or, of files beyond 8 GiB, GNU's big-endian bytes.
+/// The size of a member of a tar archive: octal digits or, for files above 8 GiB, GNU's big-endian bytes.
 std::optional<std::uint64_t> read_tar_size(std::string_view field) {
   constexpr unsigned char kBinary = 0x80;
   if (static_cast<unsigned char>(field.front()) != kBinary) return read_octal(field);
@@ -96,9 +96,10 @@ struct TarHeader {
   bool is_file = false;
 };
 
-/// The header with which `text` begins, if it is one. POSIX.1-1988: a block of 512 bytes with the size at
-/// 124, the checksum at 148, the type at 156 and the word `ustar` at 257. The checksum is the sum of all
-/// bytes with blanks in its own place. A text may have the word there, but hardly all of this.
+/// The header at the beginning of `text`, if there is one. POSIX.1-1988: a block of 512 bytes with the size
+/// at 124, the checksum at 148, the type at 156 and the word `ustar` at 257. The checksum is the sum of all
+/// bytes, with blanks in place of the checksum. Other text may have the word there, but hardly a valid
+/// checksum.
 std::optional<TarHeader> read_tar_header(std::string_view text) {
   if (text.size() < kTarBlock || text.substr(257, 5) != "ustar") return std::nullopt;
   const std::string_view block = text.substr(0, kTarBlock);
@@ -115,7 +116,7 @@ std::optional<TarHeader> read_tar_header(std::string_view text) {
   return TarHeader{.size = *size, .is_file = type == '0' || type == '\0'};
 }
 
-/// Whether a text is HTML. No name of a column has the sign and the word behind the blank.
+/// True if a text is HTML. No trace format begins with `<!doctype html`.
 bool is_web_page(std::string_view text) {
   constexpr std::string_view kBeginning = "<!doctype html";
   return equal_in_any_case(text.substr(0, kBeginning.size()), kBeginning);

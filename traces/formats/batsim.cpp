@@ -1,21 +1,21 @@
 /// The JSON workload of the Batsim simulator (Dutot et al., JSSPP 2015), restricted to jobs that take a known
 /// time.
 ///
-/// Kept: submission, duration, GPUs (`res`), requested time (`walltime`, unless it is absent or -1), the size
-/// of the cluster (`nb_res`). The format has no tenant, user, GPU type, model, iterations, deadline, status
-/// or original start. The profiles that jobs use must be delays (`delay`, since Batsim 5 `DelayProfile`) or
-/// sequences of such (`SequentialCompositionProfile`, before `composed` and `sequential_composition`): the
-/// run times of all others depend on a platform. Times are seconds; those with at most nine digits after the
-/// point are read exactly, others to the nearest nanosecond. The text is read in one pass: a job costs 4
-/// bytes more than in other formats, and a profile at most 36.
+/// Kept: submission, duration, GPUs (`res`), requested time (`walltime`, unless it is absent or -1), size of
+/// the cluster (`nb_res`). The format has no tenant, user, GPU type, model, iterations, deadline, status or
+/// original start. The profiles that jobs use must be delays (`delay`, since Batsim 5 `DelayProfile`) or
+/// sequences of delays (`SequentialCompositionProfile`, before `composed` and `sequential_composition`). The
+/// run times of all other profiles depend on a platform. Times are seconds; times with at most nine digits
+/// after the point are read exactly, others to the nearest nanosecond. The text is read in one pass: a job
+/// costs 4 bytes more than in other formats, and a profile at most 36.
 ///
-/// Recognised by a JSON object that begins with one of Batsim's keys and is no JSON line of a job.
+/// Recognised by a JSON object that begins with one of Batsim's keys and is not a job in our JSON lines.
 ///
 /// Written are job id, submission, GPUs, requested time and the duration, as a profile of type `delay` that
-/// jobs of equal duration share. `nb_res` is the size of the cluster if the trace names one, else that of the
-/// largest job. Assumptions become the `description`. Numbers of JSON are doubles: times are exact to the
-/// nanosecond below 2^22 s (48 days), and beyond if they are whole milliseconds. A job without a run time is
-/// an error.
+/// jobs of equal duration share. `nb_res` is the size of the cluster if the trace has one, otherwise the size
+/// of the largest job. Assumptions become the `description`. Numbers of JSON are doubles: times are exact to
+/// the nanosecond below 2^22 s (48 days), and beyond if they are whole milliseconds. A job without a run time
+/// is an error.
 #include "traces/formats/formats.hpp"
 
 #include <algorithm>
@@ -43,23 +43,23 @@ namespace {
 
 using nlohmann::json;
 
-/// Types of the profiles that take a known time, by version.
+/// Types of the profiles with a known run time, by version.
 constexpr std::array<std::string_view, 2> kDelays = {"delay", "DelayProfile"};
 constexpr std::array<std::string_view, 3> kSequences = {"composed", "sequential_composition",
                                                         "SequentialCompositionProfile"};
 
-/// Keys of the root object, of which one stands near its beginning.
+/// Keys of the root object; one of them is near its beginning.
 constexpr std::array<std::string_view, 3> kBatsimKeys = {"nb_res", "jobs", "profiles"};
 
-/// A value as a CSV field would have it.
+/// A JSON value as the text of a CSV field.
 struct Value {
   enum class Kind : std::uint8_t { Absent, String, Integer, Other };
   Kind kind = Kind::Absent;
-  std::string text{};  ///< of an object or an array what stands in the file
+  std::string text{};  ///< value of a scalar, JSON of an object or an array
 };
 
-/// A number that is no 64-bit integer. As written where that is to the nanosecond; sums of doubles have more
-/// digits, and small ones an exponent.
+/// Text of a number that is no 64-bit integer: as written, or with nine digits after the point. Sums of
+/// doubles have more digits, and small numbers an exponent.
 std::string number_text(double value, std::string_view written) {
   const std::size_t point = written.find('.');
   const bool too_long = point != std::string_view::npos && written.size() - point > 10;
@@ -68,7 +68,7 @@ std::string number_text(double value, std::string_view written) {
   return fmt::format("{:.9f}", value);
 }
 
-/// Sets what a value says. Errors have the key as their field.
+/// Parses a value into `to`. Errors have the key as their field.
 template <class T>
 Result<void> parse_value(const Value& value, std::string_view key, Result<T> (*parse)(std::string_view),
                          T& to) {
@@ -79,7 +79,7 @@ Result<void> parse_value(const Value& value, std::string_view key, Result<T> (*p
   return {};
 }
 
-/// Turns the parser's events into jobs. Where an object has a key twice the last value counts, except for
+/// Turns the parser's events into jobs. If an object has a key twice, the last value counts, except for
 /// `jobs` and `profiles`.
 class WorkloadHandler : public JsonEvents {
  public:
@@ -135,7 +135,7 @@ class WorkloadHandler : public JsonEvents {
       key_.swap(name);
     }
     if (place_ != Place::Top) return true;
-    // What comes after a second one is not read: places of jobs are told by one array.
+    // Parsing stops at a second `jobs` or `profiles`: errors name jobs by their index in one array.
     if (key_ == "jobs" && std::exchange(has_jobs_, true)) repeated_key_ = key_;
     if (key_ == "profiles" && std::exchange(has_profiles_, true)) repeated_key_ = key_;
     return repeated_key_.empty();
@@ -165,10 +165,10 @@ class WorkloadHandler : public JsonEvents {
   bool end_array() override { return leave(); }
 
  private:
-  /// Where the parser is. `Other` are objects and arrays that mean nothing here.
+  /// Position of the parser. `Other` are objects and arrays without a meaning here.
   enum class Place : std::uint8_t { Outside, Top, Jobs, Job, Profiles, Profile, Sequence, Other };
 
-  /// What is known of the job that is being read.
+  /// Fields of the current job, as read so far.
   struct Fields {
     Value id{};
     Value submit{};
@@ -179,7 +179,7 @@ class WorkloadHandler : public JsonEvents {
 
   std::vector<Job>& jobs() { return trace_.workload.jobs; }
 
-  /// Notes where an element of `jobs` begins, until the first that is an error.
+  /// Notes the line of each element of `jobs`, up to the first bad element.
   void begin_value() {
     if (place_ == Place::Jobs && !error_) line_ = current_line();
   }
@@ -211,7 +211,7 @@ class WorkloadHandler : public JsonEvents {
     return take(kind, text);
   }
 
-  /// A whole value: a scalar, or what is `Other`.
+  /// Takes a complete value: a scalar, or an object or array that is `Other`.
   bool take(Value::Kind kind, std::string_view text) {
     if (place_ == Place::Jobs && !error_) {
       error_ = error_of_job(jobs().size(), {.message = expected_found("a JSON object", text)});
@@ -230,7 +230,7 @@ class WorkloadHandler : public JsonEvents {
     return true;
   }
 
-  /// Where the value under the key goes, null if it is not kept.
+  /// The member for the value under the key, null if the value is not kept.
   Value* value_of_key() {
     if (place_ == Place::Top) return key_ == "nb_res" ? &size_ : nullptr;
     if (place_ == Place::Profile) {
@@ -245,8 +245,8 @@ class WorkloadHandler : public JsonEvents {
     return key_ == "walltime" ? &fields_.walltime : nullptr;
   }
 
-  /// The number of a profile whose name was just read. The text of a new one is in the file, unless that has
-  /// escapes there.
+  /// The number of the profile whose name was just read. The name of a new profile is a view of the file, or
+  /// a copy if it has escapes there.
   std::uint32_t profile_number(std::string_view name) {
     if (const auto known = profiles_.find(name)) return *known;
     const std::size_t end = num_read() - 1;
@@ -285,7 +285,7 @@ class WorkloadHandler : public JsonEvents {
     profiles_.define(profile_, repeat, parts_);
   }
 
-  /// Adds the job, unless there was an error before.
+  /// Adds the job, unless an earlier job had an error.
   void end_job() {
     if (error_) return;
     if (auto added = add_job(); !added) error_ = error_of_job(jobs().size(), std::move(added.error()));
@@ -314,7 +314,7 @@ class WorkloadHandler : public JsonEvents {
     return {};
   }
 
-  /// Whether the job names a walltime; the number -1 is none.
+  /// True if the job has a walltime; the number -1 is none.
   bool has_walltime() const {
     const Value& walltime = fields_.walltime;
     if (walltime.kind == Value::Kind::Absent) return false;
@@ -332,7 +332,7 @@ class WorkloadHandler : public JsonEvents {
     return {};
   }
 
-  /// Gives jobs the run times of their profiles; also the job whose id is an error has one.
+  /// Sets the jobs' run times from their profiles. The job with a bad id has a profile too.
   Result<void> take_run_times() {
     for (std::size_t i = 0; i < profile_of_job_.size(); ++i) {
       auto run_time = profiles_.run_time(profile_of_job_[i]);
@@ -342,7 +342,7 @@ class WorkloadHandler : public JsonEvents {
     return {};
   }
 
-  /// The error with the place of a job: one that was added, or the first that could not be.
+  /// Adds the place of a job to an error: of an added job, or of the first bad one.
   Error error_of_job(std::size_t index, Error error) const {
     const std::vector<Job>& jobs = trace_.workload.jobs;
     error.file = input_.file;
@@ -354,22 +354,22 @@ class WorkloadHandler : public JsonEvents {
   const TraceInput& input_;
   Trace trace_;
   BatsimProfiles profiles_;
-  std::vector<std::uint32_t> profile_of_job_;  ///< [jobs], maybe one more: of a job with a bad id
-  std::optional<Error> error_;                 ///< of the first job that has one of its own
+  std::vector<std::uint32_t> profile_of_job_;  ///< [jobs], or [jobs + 1] after a job with a bad id
+  std::optional<Error> error_;                 ///< error of the first bad job
 
   Place place_ = Place::Outside;
-  std::vector<Place> parents_;   ///< from the outermost
-  std::string key_;              ///< the last one outside of `Other`, except names of profiles
-  std::size_t other_begin_ = 0;  ///< position of the bracket
-  std::int64_t line_ = 0;        ///< of the last element of `jobs`, or of the first that is an error
-  std::uint32_t profile_ = 0;    ///< whose name was read last
+  std::vector<Place> parents_;   ///< enclosing places, outermost first
+  std::string key_;              ///< last key outside of `Other`, except names of profiles
+  std::size_t other_begin_ = 0;  ///< position of the opening bracket
+  std::int64_t line_ = 0;        ///< line of the last element of `jobs`, or of the first bad one
+  std::uint32_t profile_ = 0;    ///< profile whose name was read last
   Fields fields_;
-  Value type_;                        ///< of the profile that is being read
-  Value delay_;                       ///< the same
-  Value repeat_;                      ///< of a sequence
-  std::vector<std::uint32_t> parts_;  ///< of a sequence
-  bool has_other_parts_ = false;      ///< that are no names of profiles
-  Value size_;                        ///< of the cluster
+  Value type_;                        ///< type of the current profile
+  Value delay_;                       ///< delay of the current profile
+  Value repeat_;                      ///< repetitions of the current sequence
+  std::vector<std::uint32_t> parts_;  ///< parts of the current sequence
+  bool has_other_parts_ = false;      ///< true if some parts are no names of profiles
+  Value size_;                        ///< size of the cluster
 
   std::string repeated_key_;
   bool is_object_ = false;

@@ -53,7 +53,7 @@ Result<SimDuration> BatsimProfiles::run_time(std::uint32_t profile, int depth) {
     return fail(
         {.field = "profile", .message = expected_found("the name of an object in 'profiles'", found.name)});
   }
-  // Each sequence is added up once, so that the time is linear also where many are parts of many.
+  // Each sequence is summed once, so the time is linear even if many sequences share many parts.
   const Sequence sequence = std::move(at->second);
   refuse(profile, {.field = "profile", .message = expected_found("no sequence within itself", found.name)});
   auto total = run_time(sequence, depth);

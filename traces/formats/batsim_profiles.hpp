@@ -14,29 +14,29 @@
 
 namespace vtrain {
 
-/// Profiles numbered from 0 in the order in which their names come up, with the run times of those that are
-/// defined, before or after jobs name them. A profile costs 24 bytes and up to 12 to find its name, and one
-/// that no job can use its error.
+/// Profiles numbered from 0 in the order in which their names appear. A profile may be defined before or
+/// after jobs name it. A profile costs 24 bytes, and up to 12 to find its name. A profile that no job can use
+/// also costs its error.
 class BatsimProfiles {
  public:
   BatsimProfiles() : numbers_(0, Hash{&profiles_}, Equal{&profiles_}) {}
   BatsimProfiles(const BatsimProfiles&) = delete;
   BatsimProfiles& operator=(const BatsimProfiles&) = delete;
 
-  /// Room for so many.
+  /// Reserves memory for `num_profiles` profiles.
   void reserve(std::size_t num_profiles);
   std::optional<std::uint32_t> find(std::string_view name) const;
-  /// Adds a name that is not there yet; its text must outlive this.
+  /// Adds a new name; its text must outlive this object.
   std::uint32_t add(std::string_view name);
 
   /// Sets the run time of a profile, above 0. The last definition counts.
   void define(std::uint32_t profile, SimDuration run_time);
-  /// Says that a profile is a sequence of others, one after the other, `repeat` times in all, at least 1.
+  /// Defines a profile as a sequence of others, which runs `repeat` times in all, at least once.
   void define(std::uint32_t profile, std::int64_t repeat, std::vector<std::uint32_t> parts);
-  /// Says why a job cannot have this profile: `field` of the job and `message`.
+  /// Sets the error of jobs with this profile: `field` of the job and `message`.
   void refuse(std::uint32_t profile, Error problem);
 
-  /// The run time, or the error of a job that has this profile, without file and line.
+  /// The run time of a profile, or the error of a job with this profile, without file and line.
   Result<SimDuration> run_time(std::uint32_t profile) { return run_time(profile, 0); }
 
  private:
@@ -50,7 +50,7 @@ class BatsimProfiles {
 
   struct Profile {
     std::string_view name;
-    SimDuration run_time{};  ///< 0: not defined, a sequence that was not asked for yet, or refused
+    SimDuration run_time{};  ///< 0: undefined, refused, or a sequence that was not summed yet
   };
   struct Hash {
     using is_transparent = void;

@@ -3,10 +3,10 @@
 ///
 /// Kept: submission, duration, iterations, GPUs, user, model, deadline. `expect_time_list` has minutes after
 /// the submission, joined by `-`; `job_type` is `strict`, `soft`, or `best` (no deadline). A soft deadline is
-/// a list of instants, each with the job's worth by then: the first is kept, as the simulator itself does
-/// where it needs one. The file has no global batch, GPU type, requested time, status or original start.
+/// a list of instants, each with the job's worth at that time. The first is kept, as in the simulator where
+/// it needs one deadline. The file has no global batch, GPU type, requested time, status or original start.
 /// Users are the virtual clusters of Philly and become tenants too. Rows with 0 GPUs are no jobs and are
-/// skipped, as the simulator does.
+/// skipped, as in the simulator.
 ///
 /// Recognised by Tiresias's columns, `user`, `expect_time_list` and `job_type`.
 #include "traces/formats/formats.hpp"

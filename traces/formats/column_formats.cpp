@@ -1,5 +1,5 @@
-/// CSV files of which each column holds one field of a job: a format is a list of column names. They have
-/// no GPU type, deadline, requested time, status or original start.
+/// CSV files whose columns each hold one field of a job: a format is a list of column names. They have no GPU
+/// type, deadline, requested time, status or original start.
 #include "traces/formats/formats.hpp"
 
 #include "traces/reading/job_csv.hpp"
@@ -7,7 +7,7 @@
 namespace vtrain {
 
 /// ITP: the logs of Microsoft's ITP clusters, 2021, as ElasticFlow (ASPLOS'23) published them. Job ids are
-/// UUIDs, times are seconds. The files have nothing else.
+/// UUIDs, times are seconds. The files have no other fields.
 bool recognise_itp(std::string_view head) {
   return header_has(head, {"job_id", "submission_time", "duration", "num_gpu"}, {});
 }
@@ -34,9 +34,9 @@ Result<Trace> read_philly(const TraceInput& input) {
                               .tenant = "vc"});
 }
 
-/// Tiresias: the CSV of the Tiresias simulator (Gu et al., NSDI'19), in seconds, which several later
-/// simulators took over. `interval`, the gap to the next job, says nothing new. A header with further columns
-/// is not recognised: Muri's is in milliseconds and Chronus's in minutes.
+/// Tiresias: the CSV of the Tiresias simulator (Gu et al., NSDI'19), in seconds. Several later simulators use
+/// it too. `interval`, the gap to the next job, is redundant. A header with further columns is not
+/// recognised: Muri's is in milliseconds and Chronus's in minutes.
 bool recognise_tiresias(std::string_view head) {
   return header_has(
       head, {"job_id", "num_gpu", "submit_time", "duration"},
@@ -53,7 +53,7 @@ Result<Trace> read_tiresias(const TraceInput& input) {
 }
 
 /// Muri: the CSV of the Muri simulator (Zhao et al., SIGCOMM'22): Tiresias's columns and more, in
-/// milliseconds. Dropped are `batch_size`, which is of one GPU, the times of the stages of an iteration
+/// milliseconds. Dropped are `batch_size`, which is for one GPU, the times of the stages of an iteration
 /// (`resource_time_N`), `priority` and `interval`.
 bool recognise_muri(std::string_view head) {
   return header_has(head,
@@ -73,9 +73,9 @@ Result<Trace> read_muri(const TraceInput& input) {
 }
 
 /// Sia: the workload CSV of the Pollux and Sia simulators (Qiao et al., OSDI'21; Jayaram Subramanya et al.,
-/// SOSP'23), in seconds. `num_replicas` are the GPUs that the user asks for. The file has neither durations
+/// SOSP'23), in seconds. `num_replicas` are the GPUs that the user requests. The file has neither durations
 /// nor iterations: the work is in profiles of each application that are not part of it. So the jobs can be
-/// looked at and given a work, but not replayed unchanged.
+/// inspected and given work, but not replayed unchanged.
 bool recognise_sia(std::string_view head) {
   return header_has(head, {"name", "time", "application", "num_replicas", "batch_size"}, {});
 }

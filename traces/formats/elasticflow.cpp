@@ -2,17 +2,18 @@
 ///
 /// Kept: submission, duration and iterations, GPUs, the most GPUs (`max_gpu`), model, global batch, deadline.
 /// The file has no tenant, user, GPU type, requested time, status or original start. A job with `best_effort`
-/// 1 has no deadline. `real_iteration` and `real_duration`, the truth, go before `iteration` and `duration`,
-/// the scheduler's estimates. Times are whole seconds, deadlines from the trace's origin.
+/// 1 has no deadline. `real_iteration` and `real_duration`, the true values, take precedence over `iteration`
+/// and `duration`, the scheduler's estimates. Times are whole seconds, deadlines from the trace's origin.
 ///
-/// A job without a duration takes iterations / (iterations/s) of the tables of `ReadOptions::throughputs`, or
-/// of the folder `throughputs` in the trace's folder (`read_throughput_tables`); an error where that is not
-/// profiled. A job whose `max_gpu` is below its `num_gpu`, as the published traces have, asks for `max_gpu`
-/// GPUs: the number of such jobs is one of the trace's assumptions.
+/// The run time of a job without a duration is iterations / (iterations/s). The rate is from the tables of
+/// `ReadOptions::throughputs`, or of the folder `throughputs` in the trace's folder
+/// (`read_throughput_tables`); a missing rate is an error. A job whose `max_gpu` is below its `num_gpu`, as
+/// in the published traces, requests `max_gpu` GPUs. The number of such jobs is one of the trace's
+/// assumptions.
 ///
-/// Recognised by `job_id`, `model_name`, `batch_size` and `num_gpu`, and for submission, iterations and
-/// deadline either `submission_time`, `num_iteration` and `deadline` (the released traces) or `submit_time`,
-/// `iteration` or `real_iteration`, and `ddl` (those of the simulator).
+/// Recognised by `job_id`, `model_name`, `batch_size` and `num_gpu`, and by columns for submission,
+/// iterations and deadline. These are `submission_time`, `num_iteration` and `deadline` in the released
+/// traces. In those of the simulator they are `submit_time`, `iteration` or `real_iteration`, and `ddl`.
 #include "traces/formats/formats.hpp"
 
 #include <array>
@@ -31,7 +32,8 @@
 namespace vtrain {
 namespace {
 
-/// The tables that price jobs without a duration and say how fast jobs are on other numbers of GPUs.
+/// The tables with the throughputs of jobs, for jobs without a duration and for speeds on other numbers of
+/// GPUs.
 class Prices {
  public:
   explicit Prices(const TraceInput& input) : path_(input.options.throughputs) {
@@ -42,7 +44,7 @@ class Prices {
     }
   }
 
-  /// Reads the tables that the user named, so that a wrong name is an error even where none is needed.
+  /// Reads the tables that the user named, so that a wrong name is an error even if no table is needed.
   Result<void> open() {
     if (tables_) return {};
     auto tables = read_throughput_tables(path_);
@@ -62,7 +64,7 @@ class Prices {
     return tables_->duration(model, job.global_batch, job.num_gpus, job.iterations);
   }
 
-  /// Gives the job the speeds that its model and batch have in the tables, if they have any.
+  /// Sets the job's curve from the speeds of its model and batch in the tables, if there are any.
   Result<void> add_curve(Job& job, Workload& workload) {
     if (path_.empty() || !job.model) return {};
     if (auto opened = open(); !opened) return opened;
@@ -80,8 +82,8 @@ class Prices {
     return {};
   }
 
-  /// Makes a job that asks for more GPUs than its `max_gpu` ask for that number, as ElasticFlow's simulator
-  /// does. Its duration becomes that of the tables, where they have one; otherwise it stays as it was.
+  /// Lowers the requested GPUs of a job to its `max_gpu`, as ElasticFlow's simulator does. Its duration
+  /// becomes that of the tables if they have one; otherwise it is unchanged.
   Result<void> lower_request(Job& job, const Workload& workload) {
     job.num_gpus = job.max_gpus;
     ++num_lowered_;
@@ -118,19 +120,19 @@ class Prices {
  private:
   std::string path_;
   std::optional<ThroughputTables> tables_;
-  std::map<std::pair<ModelId, std::int32_t>, CurveId> curves_;  ///< by model and global batch
-  std::int64_t num_jobs_ = 0;                                   ///< whose duration the tables gave
-  std::int64_t num_lowered_ = 0;                                ///< that asked for more than `max_gpu`
-  std::int64_t num_durations_kept_ = 0;  ///< of these, whose number of GPUs the tables do not have
+  std::map<std::pair<ModelId, std::int32_t>, CurveId> curves_;  ///< curves by model and global batch
+  std::int64_t num_jobs_ = 0;                                   ///< jobs whose duration is from the tables
+  std::int64_t num_lowered_ = 0;                                ///< jobs that requested more than `max_gpu`
+  std::int64_t num_durations_kept_ = 0;  ///< lowered jobs whose number of GPUs the tables lack
 };
 
-/// Columns that the dialects name differently; what is true stands before what the scheduler believes.
+/// Columns that the dialects name differently. True values come before the scheduler's estimates.
 constexpr std::array<std::string_view, 2> kSubmitNames = {"submission_time", "submit_time"};
 constexpr std::array<std::string_view, 2> kDurationNames = {"real_duration", "duration"};
 constexpr std::array<std::string_view, 3> kIterationNames = {"num_iteration", "real_iteration", "iteration"};
 constexpr std::array<std::string_view, 2> kDeadlineNames = {"deadline", "ddl"};
 
-/// The first of the columns that the file has.
+/// The first of these columns that the file has.
 std::string_view first_of(const CsvReader& header, std::span<const std::string_view> names) {
   for (const std::string_view name : names) {
     if (header.find_column(name) >= 0) return name;
@@ -138,7 +140,7 @@ std::string_view first_of(const CsvReader& header, std::span<const std::string_v
   return names.front();
 }
 
-/// The deadline of the row at hand, none for a best-effort job.
+/// The deadline of the current row, none for a best-effort job.
 Result<SimTime> deadline_of(const CsvReader& row, int deadline, int best_effort) {
   if (best_effort >= 0) {
     const auto flag = row.integer(best_effort, 0, 1);
@@ -150,7 +152,7 @@ Result<SimTime> deadline_of(const CsvReader& row, int deadline, int best_effort)
   return instant;
 }
 
-/// The most GPUs of the job of the row at hand, 0 when not given.
+/// The largest number of GPUs of the current row's job, 0 if not given.
 Result<GpuCount> max_gpus_of(const CsvReader& row, int column) {
   if (column < 0 || row.field(column).empty()) return GpuCount(0);
   auto gpus = parse_num_gpus(row.field(column));

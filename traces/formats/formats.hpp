@@ -1,12 +1,13 @@
 /// Readers and writers of all trace formats, for the table of formats. The file that defines the functions of
 /// a format opens with its description: the columns, and what is kept of a job.
 ///
-/// For each format X there are two functions. `recognise_X(head)`: the text that begins with `head` is of the
-/// format; no text is of two. `read_X(input)` reads all of it, with jobs in the order of the file.
+/// For each format X there are two functions. `recognise_X(head)` is true if a text that begins with `head`
+/// has the format; no text has two formats. `read_X(input)` reads the whole text, with jobs in the order of
+/// the file.
 ///
-/// A third, `write_X(trace, path)`, is there for the formats that are written. It writes jobs in their order,
-/// such that `read_X` gives back what the format can say; a job that it cannot say is an error. The file
-/// appears when it is complete.
+/// Formats that can be written have a third function, `write_X(trace, path)`. It writes jobs in their order;
+/// `read_X` returns them again, without the fields that the format lacks. A job that the format cannot
+/// describe is an error. The file appears when it is complete.
 #pragma once
 
 #include <filesystem>
@@ -40,7 +41,7 @@ bool recognise_swf(std::string_view head);
 Result<Trace> read_swf(const TraceInput& input);
 Result<void> write_swf(const Trace& trace, const std::filesystem::path& path);
 
-/// A command that exports what `read_sacct` reads.
+/// A command that exports all that `read_sacct` uses.
 inline constexpr std::string_view kSacctExport =
     "sacct -a -X -P -S now-30days -E now -o "
     "JobIDRaw,User,Account,Partition,QOS,Priority,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,"
@@ -112,7 +113,7 @@ Result<Trace> read_openb(const TraceInput& input);
 // Alibaba's logs of several tables: pai.cpp, lingjun.cpp. The input is the table with the jobs; the others
 // are read from its folder.
 
-/// Names under which the tables with the jobs are published.
+/// Published file names of the tables with the jobs.
 inline constexpr std::string_view kPaiJobTable = "pai_job_table.csv";
 inline constexpr std::string_view kLingjunJobTable = "job.csv";
 

@@ -1,22 +1,22 @@
 /// The tab-separated traces of the Gavel simulator (Narayanan et al., OSDI'20) and of Shockwave (Zheng et
-/// al., NSDI'23). They have no header; the number of fields tells the dialect:
+/// al., NSDI'23). They have no header; the number of fields identifies the dialect:
 ///
 ///     7   job type, command, steps argument, needs data, steps, arrival, GPUs
 ///    10   job type, command, folder, steps argument, needs data, steps, GPUs, weight, SLO, arrival
 ///    12   ..., GPUs, mode, weight, SLO, duration, arrival                                    (Shockwave)
 ///
-/// Kept: submission (arrival, seconds), duration, iterations (steps), GPUs, model (the job type, which says
-/// the batch), deadline. The job id is the row's number from 0, as in the simulator. An SLO of at least 0 is
-/// a multiple of the run time: deadline = arrival + SLO x duration (`scheduler.py` of Gavel). Commands,
-/// weights and modes are dropped. The file has no tenant, user, GPU type, requested time, status or original
-/// start.
+/// Kept: submission (arrival, seconds), duration, iterations (steps), GPUs, model (the job type, which
+/// includes the batch), deadline. The job id is the row's number, from 0, as in the simulator. An SLO of at
+/// least 0 is a multiple of the run time: deadline = arrival + SLO x duration (`scheduler.py` of Gavel).
+/// Commands, weights and modes are dropped. The file has no tenant, user, GPU type, requested time, status or
+/// original start.
 ///
 /// In a file without durations, the run time is steps / (steps/s) on the GPU type
 /// `ReadOptions::throughputs_gpu`. The rate is from `ReadOptions::throughputs` (`read_gavel_throughputs`), or
-/// from `simulation_throughputs.json` or `throughputs.json`, plain or gzip, in the trace's folder. It is an
-/// error if there is none or if it does not have a job.
+/// from `simulation_throughputs.json` or `throughputs.json`, plain or gzip, in the trace's folder. A missing
+/// file, or a job that it lacks, is an error.
 ///
-/// Recognised by a first line of 7, 10 or 12 fields with numbers where they belong.
+/// Recognised by a first line of 7, 10 or 12 fields with numbers in the numeric fields.
 #include "traces/formats/formats.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@
 namespace vtrain {
 namespace {
 
-/// Where the fields stand; -1 for one that the dialect lacks.
+/// Positions of the fields, -1 for an absent field.
 struct Dialect {
   std::size_t num_fields;
   int steps, num_gpus, slo, duration, arrival;
@@ -58,7 +58,7 @@ const Dialect* find_dialect(std::size_t num_fields) {
   return found == kDialects.end() ? nullptr : &*found;
 }
 
-/// The throughputs beside a trace, where the simulator's repository has them; empty if there are none.
+/// The file of throughputs in a trace's folder, as in the simulator's repository; empty if there is none.
 std::string throughputs_beside(const std::string& file) {
   if (file == "-") return {};
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
@@ -134,7 +134,7 @@ class GavelReader {
     return {};
   }
 
-  /// Leaves the duration 0 when the row is skipped.
+  /// Sets the duration, or leaves it 0 if the row is skipped.
   Result<void> take_duration(Job& job, std::string_view job_type) {
     if (dialect_->duration >= 0) return take(dialect_->duration, "duration", parse_duration, job.duration);
     if (!tables_) {

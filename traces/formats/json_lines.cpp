@@ -4,9 +4,9 @@
 ///
 /// Required are `job_id`, `submit_s`, `num_gpus`, and either `duration_s` or all of `model`, `global_batch`
 /// and `iterations`. Values are numbers or strings; a key that is absent, null or "" is not given. A line
-/// {"assumption":"..."} says what is assumed or synthetic. Everything that a job can have is kept. Numbers
-/// are read without passing through a double. An unknown or repeated key, a nested value and a repeated job
-/// id are errors.
+/// {"assumption":"..."} states an assumption or a synthetic field. All fields of a job are kept. Numbers are
+/// read without conversion to double. An unknown or repeated key, a nested value and a repeated job id are
+/// errors.
 ///
 /// Recognised by a first line, not blank, that begins an object and names `job_id` or `assumption` as a key.
 #include "traces/formats/formats.hpp"
@@ -132,7 +132,7 @@ class JsonLinesReader {
   Trace trace_;
 };
 
-/// Appends a job as one object, with the keys that it fills.
+/// Appends a job as one object, with the keys for which it has a value.
 void append_job(std::string& out, const Job& job, const Workload& workload) {
   char before = '{';
   for (const TraceColumn& column : trace_columns()) {

@@ -3,13 +3,13 @@
 ///
 /// Kept of a job: `job_name`, `tenant_id`, `user_id`, `priority`, `model`, `status`,
 /// `job_max_running_time_minutes` as the requested time, `gmt_job_submitted`, `gmt_job_running` as the
-/// original start, and up to `gmt_job_finished`, or else `gmt_job_stopped`, the run time. Its GPUs are the
-/// sum of `nvidia.com/gpu` in `RES` over the workers of its `job_name`. Times are whole minutes, local time
-/// of China. Not in the tables: GPU type, deadline, iterations. Not kept: kind, places of the workers in the
-/// network.
+/// original start, and the run time up to `gmt_job_finished`, or otherwise `gmt_job_stopped`. Its GPUs are
+/// the sum of `nvidia.com/gpu` in `RES` over the workers of its `job_name`. Times are whole minutes, local
+/// time of China. Not in the tables: GPU type, deadline, iterations. Not kept: kind, and the workers'
+/// positions in the network.
 ///
 /// Skipped: jobs without worker or without GPU, that never ran, that have not ended, or that took less than a
-/// minute; of jobs with one name all but the first, since their workers cannot be told apart.
+/// minute. Of jobs with one name only the first is kept, because their workers cannot be distinguished.
 #include "traces/formats/formats.hpp"
 
 #include <nlohmann/json.hpp>
@@ -32,8 +32,8 @@ constexpr std::string_view kLingjunWorkerTable = "worker.csv";
 
 using GpusOfJobs = std::unordered_map<std::string, GpuSum>;
 
-/// `nvidia.com/gpu` of a worker's resources, 0 without it; nothing if they are no JSON object or the number
-/// is none.
+/// `nvidia.com/gpu` of a worker's resources, 0 if absent; nothing if the resources are no JSON object or the
+/// value is no number.
 std::optional<double> gpus_of_worker(std::string_view resources) {
   if (is_missing(resources)) return 0.0;
   const auto document = JsonDocument::parse(std::string(resources), {});

@@ -2,11 +2,11 @@
 /// USENIX ATC'23).
 ///
 /// Kept of a pod: `name`, `num_gpu`, `gpu_milli` (the part of its GPU, where it has one), `gpu_spec` (the GPU
-/// types that it accepts, unchanged: `V100M16|V100M32`), `qos` (also the tenant, as the lists have none),
-/// `pod_phase`, `creation_time` as the submission, `scheduled_time` as the original start, and up to
-/// `deletion_time` the run time. Times are seconds from the start of the list. A pod that was last seen
-/// running has a deletion time too, which is taken as its end. Not in the lists: user, model, deadline,
-/// requested time, iterations.
+/// types that it accepts, unchanged: `V100M16|V100M32`), `qos` (also the tenant, because the lists have
+/// none), `pod_phase`, `creation_time` as the submission, `scheduled_time` as the original start, and the run
+/// time up to `deletion_time`. Times are seconds from the start of the list. A pod that was last seen running
+/// has a deletion time too, which is taken as its end. Not in the lists: user, model, deadline, requested
+/// time, iterations.
 ///
 /// Skipped: pods without GPU, and pods that were never scheduled. The resampled lists (`multigpu20`,
 /// `multigpu50`) have no times, which is an error.

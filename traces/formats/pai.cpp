@@ -1,22 +1,21 @@
 /// The tables of Alibaba's PAI trace, 2020: `pai_job_table.csv`, `pai_task_table.csv` and
 /// `pai_group_tag_table.csv` (Weng et al., "MLaaS in the Wild", NSDI'22), joined. The tables have no header
-/// line; one is accepted.
+/// line, but a header is accepted.
 ///
 /// Kept of a job: `job_name`, `user` (also the tenant), `status`, `start_time` of the job as its submission,
-/// the first `start_time` of its tasks as the original start, and up to the job's `end_time` the run time.
+/// the first `start_time` of its tasks as the original start, and the run time up to the job's `end_time`.
 /// Its GPUs are the sum over its tasks of `inst_num` instances of `plan_gpu` per cent of a GPU each; parts of
-/// GPUs become the job's share (see `GpuSum`). By `inst_id`, from the table of tags: the GPU type that was
-/// asked for (`gpu_type_spec`), and as the model the `workload`, which few jobs have. Times are seconds with
-/// a constant subtracted, such that hours and days of the week are those of China. Not in the tables:
-/// deadline, requested time, iterations. Not kept: the GPU type that was given (`gpu_type`), CPUs, memory,
-/// `group`, instances.
+/// GPUs become the job's share (see `GpuSum`). By `inst_id`, from the table of tags: the requested GPU type
+/// (`gpu_type_spec`), and the `workload` as the model, which few jobs have. Times are seconds minus a
+/// constant, so that hours and days of the week are those of China. Not in the tables: deadline, requested
+/// time, iterations. Not kept: the allocated GPU type (`gpu_type`), CPUs, memory, `group`, instances.
 ///
 /// Skipped: jobs without a task, without GPU, waiting or running when the log was taken, without start or
 /// end.
 ///
 /// Without the table of tags, GPU types and models stay unknown. Without the table of tasks there is nothing
 /// to replay, which is an error. Recognised by the header of the job table, or by a row of six fields whose
-/// fourth is a status of it.
+/// fourth is a job status.
 #include "traces/formats/formats.hpp"
 
 #include <algorithm>
@@ -45,19 +44,19 @@ constexpr std::array<std::string_view, 10> kTaskColumns = {"job_name",   "task_n
 constexpr std::array<std::string_view, 5> kTagColumns = {"inst_id", "user", "gpu_type_spec", "group",
                                                          "workload"};
 
-/// What the tasks of one job come to.
+/// Sums over the tasks of one job.
 struct TaskSum {
   GpuSum gpus{};
   std::optional<SimTime> first_start{};
 };
 
-/// What the tags say of one job.
+/// Tags of one job.
 struct Tags {
   std::string_view gpu_type;
   std::string_view model;
 };
 
-/// Rows of a table by the name that joins it; names and values are views of its fields.
+/// Rows of a table by the name that it is joined by. Names and values are views of its fields.
 template <class Value>
 struct TableByName {
   KeptFields fields;
@@ -71,8 +70,8 @@ JobStatus pai_job_status(std::string_view word) {
   return word == "Failed" ? JobStatus::Failed : JobStatus::Unknown;
 }
 
-/// Calls `take` for each row of a table without header that another table refers to. Rows that are malformed,
-/// or of which `take` says so, are counted for `reason`.
+/// Calls `take` for each row of a table without header that another table refers to. Malformed rows, and rows
+/// that `take` rejects, are counted for `reason`.
 Result<void> for_each_row(const PaiTable& table, std::span<const std::string_view> columns, JobLog& log,
                           std::string_view reason, const std::function<void(LogRow& row)>& take) {
   CsvReader rows = CsvReader::open_without_header(table.text, table.file, columns);

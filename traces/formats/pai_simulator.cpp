@@ -2,7 +2,7 @@
 /// al., NSDI'22).
 ///
 /// Kept of a job: `job_id`, `user` (also the tenant), `num_gpu` (GPUs of the whole job; a fraction is a
-/// shared GPU), `gpu_type`, `submit_time`, `duration` (1 s where it is not above 0, as the simulator has it),
+/// shared GPU), `gpu_type`, `submit_time`, `duration` (1 s if it is not above 0, as in the simulator),
 /// `wait_time` for the original start. Times are seconds. Not in the lists: model, deadline, requested time,
 /// status, iterations. Not kept: CPUs, `num_inst`, `group` and the estimates of the duration.
 ///
@@ -16,7 +16,7 @@
 namespace vtrain {
 namespace {
 
-/// A duration, where the simulator runs what takes no time for a second.
+/// A duration of at least one second, as in the simulator.
 SimDuration at_least_a_second(LogRow& row, int column) {
   if (row.rejected()) return {};
   if (!row.has(column)) {

@@ -2,19 +2,19 @@
 ///
 /// Pollux: `philly.csv` (Qiao et al., OSDI'21), which ElasticFlow and Sia use as well. Kept of a job:
 /// `timestamp` (the submission, local time of the US west coast), `duration` (the sum over all attempts),
-/// `num_gpus`, `cluster` (the virtual cluster, which becomes the tenant). The list has no job ids: the number
-/// of the row, counted from 0, is taken, and rows that are equal are jobs of their own.
+/// `num_gpus`, `cluster` (the virtual cluster, which becomes the tenant). The list has no job ids: the row's
+/// number, from 0, is the id. Equal rows are different jobs.
 ///
 /// PCS: `trace_<vc>.csv`, the jobs of one virtual cluster (Faisal et al., OSDI'24). The lists state work, not
 /// time: `service` is the run time multiplied by the speedup of a model that PCS drew at random. The reader
-/// divides by that speedup, which gives back whole seconds. Kept of a job: `app_id`, `submit_time` (seconds
+/// divides by that speedup, and the result is whole seconds. Kept of a job: `app_id`, `submit_time` (seconds
 /// since the virtual cluster's first job), the run time, `num_jobs` (GPUs), `model_name` (random).
 ///
 /// Neither has a GPU type, user, deadline, requested time, status, original start or iterations; Pollux has
 /// no model, PCS no tenant.
 ///
-/// Skipped: rows without submission time, GPU or run time. Also jobs of PCS of a model or on a number of GPUs
-/// that do not occur in the published lists, since their speedup is not known.
+/// Skipped: rows without submission time, GPU or run time. Also skipped are PCS jobs with a model or a number
+/// of GPUs that is not in the published lists, because their speedup is unknown.
 #include "traces/formats/formats.hpp"
 
 #include <algorithm>
@@ -43,15 +43,15 @@ RowReader bind_pollux(ColumnFinder& columns, const TimeZone& zone) {
   };
 }
 
-/// How much faster a model trains on a number of GPUs than on one.
+/// Speedup of a model on a number of GPUs over one GPU.
 struct Speedup {
   std::string_view model;
   std::int64_t num_gpus;
   double factor;
 };
 
-/// The factors that PCS applied: `service` of its published lists (abdullahfsm/PCS, simulation/traces) over
-/// the run time of the same job in Pollux' list of the same cluster, which is one number for each model and
+/// The factors that PCS applied: `service` of its published lists (abdullahfsm/PCS, simulation/traces)
+/// divided by the job's run time in Pollux' list of the same cluster. There is one factor for each model and
 /// number of GPUs. On one GPU it is 1 for every model.
 constexpr std::array kSpeedups = std::to_array<Speedup>({
     {"ChatbotModel256", 2, 1.428888363},         {"ChatbotModel256", 4, 1.726072359},
@@ -81,7 +81,7 @@ constexpr std::array kSpeedups = std::to_array<Speedup>({
     {"VideopredictionModel64", 16, 4.507763788}, {"VideopredictionModel64", 24, 5.123835324},
 });
 
-/// Nothing where the published lists have no such job.
+/// The factor, or nothing if the published lists have no such job.
 std::optional<double> find_speedup(std::string_view model, std::int64_t num_gpus) {
   if (num_gpus == 1) return 1.0;
   const auto found = std::find_if(kSpeedups.begin(), kSpeedups.end(), [&](const Speedup& each) {

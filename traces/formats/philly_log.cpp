@@ -2,17 +2,17 @@
 /// with their scheduling attempts (Jeon et al., USENIX ATC'19).
 ///
 /// Kept of a job: `jobid`, `submitted_time`, `vc` (the tenant), `user`, `status`, the start of the first
-/// attempt, and as GPUs those of the first attempt that has any. The run time is the sum over all attempts:
-/// the time for which the job occupied its GPUs, and the one that simulators take from this log. Times are
-/// local time of the US west coast. Of the hour that came twice on 2017-11-05 the first is meant, or the
-/// second where the attempt would otherwise end before it started. Not in the log: GPU type, model, deadline,
-/// requested time, iterations. Not kept: machines, and GPUs that differ between attempts.
+/// attempt, and the GPUs of the first attempt that has any. The run time is the sum over all attempts: the
+/// time for which the job held its GPUs. Simulators use this run time too. Times are local time of the US
+/// west coast. A time in the repeated hour of 2017-11-05 means the first occurrence, or the second if the
+/// attempt would otherwise end before it started. Not in the log: GPU type, model, deadline, requested time,
+/// iterations. Not kept: machines, and GPUs that differ between attempts.
 ///
 /// Skipped: no submission time, no attempt, no GPU, an attempt without start or end (the last: not ended).
 ///
-/// The log is read in one pass that keeps one job at a time besides the result. Malformed JSON is an error;
-/// so is an array nested more than 64 levels deep. Recognised by a JSON array of objects with keys of the
-/// log; no other trace format is one.
+/// The log is read in one pass, which keeps one job at a time in addition to the result. Malformed JSON is an
+/// error; so is an array nested more than 64 levels deep. Recognised by a JSON array of objects with keys of
+/// the log; no other trace format is a JSON array.
 #include "traces/formats/formats.hpp"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ struct Entry {
   std::string user{};
   std::string status{};
   std::vector<Attempt> attempts{};
-  bool malformed = false;  ///< something else stands where a list, an attempt or text must
+  bool malformed = false;  ///< true if a list, an attempt or a text has another type
 };
 
 JobStatus philly_job_status(std::string_view word) {
@@ -60,8 +60,8 @@ JobStatus philly_job_status(std::string_view word) {
   return word == "Failed" ? JobStatus::Failed : JobStatus::Unknown;
 }
 
-/// What the attempts come to: sets GPUs, start and duration. Answers why the job cannot be replayed, or
-/// nothing.
+/// Sets submission, GPUs, start and duration from the attempts. Returns the reason why the job cannot be
+/// replayed, or an empty text.
 std::string_view add_up(const std::vector<Attempt>& attempts, Instant submitted, const TimeZone& zone,
                         Job& job) {
   if (attempts.empty()) return skip::kNeverStarted;
@@ -190,7 +190,7 @@ class LogHandler : public JsonEvents {
     return found == kKeys.end() ? Key::Other : found->second;
   }
 
-  /// Where a string under a key goes, null if it is not kept.
+  /// The member for a string under a key, null if the string is not kept.
   std::string* target_of(Place place, Key key) {
     if (place == Place::Attempt) {
       Attempt& attempt = entry_.attempts.back();
@@ -223,7 +223,7 @@ class LogHandler : public JsonEvents {
     return true;
   }
 
-  /// Marks the job if something else stands here than must.
+  /// Marks the job as malformed if the value's type is not the expected one.
   void check(Kind found) {
     const auto must_be = [&](Kind wanted) { entry_.malformed |= found != wanted; };
     if (place() == Place::Attempts || place() == Place::Machines) must_be(Kind::Object);
@@ -259,7 +259,7 @@ class LogHandler : public JsonEvents {
     return keep(problem.empty() ? log_.add(job, line_) : log_.skip(problem, line_, {}, entry_.id));
   }
 
-  /// Answers why the job cannot be replayed, or nothing.
+  /// Fills the job. Returns the reason why it cannot be replayed, or an empty text.
   std::string_view read_entry(Job& job) {
     if (entry_.malformed) return skip::kMalformed;
     if (is_missing(entry_.submitted)) return skip::kNoSubmission;
@@ -274,14 +274,14 @@ class LogHandler : public JsonEvents {
     return reason.empty() ? take_name(entry_.user, workload.users, job.user) : reason;
   }
 
-  /// Ends the parse at an error.
+  /// Stops the parser at an error.
   bool keep(Result<void> done) { return done || stop(std::move(done.error())); }
   bool refuse() { return stop({.line = current_line(), .message = "expected a JSON array of jobs"}); }
 
   const TraceInput& input_;
   const TimeZone& zone_;
   JobLog log_;
-  std::int64_t line_ = 0;  ///< where the current job begins
+  std::int64_t line_ = 0;  ///< first line of the current job
   std::vector<Place> places_ = {Place::Top};
   Key key_ = Key::Other;
   std::string* target_ = nullptr;

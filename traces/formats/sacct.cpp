@@ -1,40 +1,42 @@
 /// The accounting records of Slurm as `sacct --parsable2` prints them: fields separated by `|`, columns as
-/// the caller asked for.
+/// the caller requested.
 ///
 /// Kept: submission (or when the job became eligible), run time (elapsed), GPUs and GPU type (TRES), account,
-/// which is the tenant too (or the partition is), user, partition as queue, QoS, priority, constraints as
-/// features of nodes, requested time (the time limit), status, original start. Slurm's records have no model,
-/// iterations, deadline or dependencies.
+/// which is also the tenant (otherwise the partition is), user, partition as queue, QoS, priority,
+/// constraints as features of nodes, requested time (the time limit), status, original start. Slurm's records
+/// have no model, iterations, deadline or dependencies.
 ///
-/// Columns are found by name, in any case. There must be `JobID` or `JobIDRaw`; `Submit`; `ElapsedRaw`,
-/// `Elapsed`, or `Start` and `End`; and `AllocTRES`, `ReqTRES`, `AllocGRES` or `ReqGRES`. A `|` at the end of
-/// every line (`--parsable`) is understood, and so are bars and line feeds in free text (`sacct_rows.hpp`).
+/// Columns are found by name, in upper or lower case. Required are `JobID` or `JobIDRaw`; `Submit`;
+/// `ElapsedRaw`, `Elapsed`, or `Start` and `End`; and `AllocTRES`, `ReqTRES`, `AllocGRES` or `ReqGRES`. A `|`
+/// at the end of every line (`--parsable`) is accepted, and so are bars and line feeds in free text
+/// (`sacct_rows.hpp`).
 ///
 /// * GPUs are those of the first of `AllocTRES`, `AllocGRES`, `ReqTRES` and `ReqGRES` that names any. TRES
-///   have them only where the site accounts for them (`AccountingStorageTRES`). All four count the GPUs of
-///   the whole job, except what stands behind `PER_NODE:`, which counts for each of `NNodes` nodes.
-/// * Entries with a type (`gres/gpu:a100=N`, `gpu:a100:N`) give the type, and the number where a plain entry
-///   of TRES is missing.
-/// * Times are local without offset, or seconds since 1970 (`SLURM_TIME_FORMAT=%s`). Local ones are taken as
-///   those of one clock, so a wait across a change of clocks is off by its hour, and so is a run time where
-///   there is no column of elapsed times. Time 0 is the first submission.
-/// * A job whose `Eligible` lies after `Submit` (it waited for other jobs, for a time of its own or for a
-///   release) counts as submitted then, and an assumption says so: no scheduler could have started it before.
+///   contain GPUs only if the site accounts for them (`AccountingStorageTRES`). All four count the GPUs of
+///   the whole job, except numbers after `PER_NODE:`, which count for each of `NNodes` nodes.
+/// * Entries with a type (`gres/gpu:a100=N`, `gpu:a100:N`) give the type. They also give the number if a
+///   plain entry of TRES is missing.
+/// * Times are local without offset, or seconds since 1970 (`SLURM_TIME_FORMAT=%s`). Local times are read as
+///   times of one clock. So a wait across a clock change is wrong by its hour. A run time is too, if there is
+///   no column of elapsed times. Time 0 is the first submission.
+/// * A job whose `Eligible` is after `Submit` waited for other jobs, for a start time or for a release. It
+///   counts as submitted at `Eligible`, which is stated as an assumption. No scheduler could have started it
+///   earlier.
 /// * A time limit of `UNLIMITED`, `Partition_Limit` or 0 is none. Slurm ends jobs some time after their
-///   limit: a job that ran for longer has its run time for a limit.
-/// * Where `Cluster` has several values, the names of jobs are `cluster/id`.
-/// * Rows of job steps (`123.batch`) say nothing more and are passed over. The tasks of an array and the
-///   components of a heterogeneous job (`123+0`, an assumption) are jobs. Of a requeued job (`--duplicates`)
-///   the last run is kept, with the submission that it had.
-/// * An id that comes again is that of another job if the first one ended for good (`COMPLETED`, but not
-///   `NODE_FAIL`) or belongs to another user. Slurm counts from 1 again after a reset.
+///   limit, so the limit of a job that ran longer is its run time.
+/// * If `Cluster` has several values, the names of jobs are `cluster/id`.
+/// * Rows of job steps (`123.batch`) add nothing and are ignored. The tasks of an array and the components of
+///   a heterogeneous job (`123+0`, an assumption) are jobs. For a requeued job (`--duplicates`), the last run
+///   is kept, with the submission of that run.
+/// * A repeated id belongs to another job if the first job ended for good (`COMPLETED`, but not `NODE_FAIL`)
+///   or belongs to another user. Slurm numbers jobs from 1 again after a reset.
 ///
 /// Skipped: jobs that never started, have not ended, used no whole GPU or took no time, earlier runs of
 /// requeued jobs, and damaged rows.
 ///
 /// Recognised by a first line of several columns separated by `|`, among them `JobID` or `JobIDRaw`. Output
-/// of sacct without `-P`, with another separator, without a header or with a warning is recognised too, and
-/// reading it says how to export.
+/// of sacct without `-P`, with another separator, without a header or with a warning is recognised too; the
+/// error then says how to export.
 #include "traces/formats/formats.hpp"
 
 #include <algorithm>
@@ -68,7 +70,7 @@ constexpr std::string_view kShares = "parts of GPUs requested, no whole ones (gr
 constexpr std::string_view kPerPart =
     "GPUs requested for each node, task or socket, whose number is not said";
 
-/// Where the columns stand, -1 for one that the caller did not ask for.
+/// Positions of the columns, -1 for an absent column.
 struct SacctColumns {
   explicit SacctColumns(const std::vector<std::string_view>& names) {
     const auto find = [&](std::string_view name) {
@@ -103,7 +105,7 @@ struct SacctColumns {
     gres = {find("AllocGRES"), find("ReqGRES")};
   }
 
-  /// Which columns are read [columns].
+  /// True for each column that is read [columns].
   std::vector<bool> used() const {
     std::vector<bool> used(count);
     for (const int column : {job_id, cluster,   user,     account, queue,   qos,         priority, features,
@@ -114,7 +116,7 @@ struct SacctColumns {
     return used;
   }
 
-  /// What the file must have and lacks; empty if nothing.
+  /// A required column that the file lacks; empty if it has all.
   std::string_view missing() const {
     if (job_id < 0) return "JobID";
     if (submit < 0) return "Submit";
@@ -127,7 +129,7 @@ struct SacctColumns {
   int job_id, cluster, user, account, queue, tenant, qos, priority, features;
   int state, submit, eligible, start, end;
   int elapsed_raw, elapsed, limit_raw, limit, num_nodes;
-  std::array<int, 2> tres, gres;  ///< what was allocated, what was requested
+  std::array<int, 2> tres, gres;  ///< columns of allocated and of requested resources
 };
 
 std::optional<std::int64_t> parse_count(std::string_view text) {
@@ -135,7 +137,7 @@ std::optional<std::int64_t> parse_count(std::string_view text) {
   return count ? std::optional(*count) : std::nullopt;
 }
 
-/// `[DD-]HH:MM:SS` or `MM:SS`, with a fraction that is dropped.
+/// `[DD-]HH:MM:SS` or `MM:SS`, without its fraction.
 std::optional<SimDuration> parse_clock(std::string_view text) {
   std::int64_t seconds = 0;
   if (const std::size_t dash = text.find('-'); dash != std::string_view::npos) {
@@ -174,11 +176,11 @@ class SacctRow {
     row_.qos(at_.qos, job.qos);
     take_requirements(job);
   }
-  /// Whether a date without offset was read.
+  /// True if a date without offset was read.
   bool is_local() const { return is_local_; }
-  /// Whether the job became eligible after its submission.
+  /// True if the job became eligible after its submission.
   bool was_held() const { return was_held_; }
-  /// Whether the job ended such that Slurm does not start it again by itself.
+  /// True if the job has ended in a state after which Slurm does not restart it by itself.
   bool ended_for_good() const {
     constexpr std::array<std::string_view, 7> kFinal = {"COMPLETED",     "FAILED",   "CANCELLED", "TIMEOUT",
                                                         "OUT_OF_MEMORY", "DEADLINE", "REVOKED"};
@@ -187,7 +189,7 @@ class SacctRow {
   }
 
  private:
-  /// Whether there is a value, as Slurm writes it.
+  /// True if the field has a value; `Unknown` is none.
   bool has(int column) const { return row_.has(column) && row_.text(column) != "Unknown"; }
 
   void take_state(Job& job) {
@@ -236,7 +238,7 @@ class SacctRow {
     row_.reject(take_name(type, row_.workload().gpu_types, job.gpu_type), gpu_column_);
   }
 
-  /// Seconds since 1970 by the cluster's clock. Rejects the row when there is none.
+  /// Seconds since 1970 by the cluster's clock. Rejects the row if the date is missing.
   SimTime instant(int column, std::string_view reason) {
     if (!has(column)) row_.reject(reason, column);
     if (row_.text(column).find('-') == std::string_view::npos) return row_.instant(column, reason);
@@ -259,7 +261,7 @@ class SacctRow {
     return end - start;
   }
 
-  /// 0 is none.
+  /// The time limit, 0 for none.
   SimDuration limit() {
     const int column = has(at_.limit_raw) ? at_.limit_raw : at_.limit;
     const std::string_view word = row_.text(column);
@@ -279,7 +281,8 @@ class SacctRow {
     return limit.value_or(SimDuration());
   }
 
-  /// The GPUs of the first column that names any, which is then `gpu_column_`. None: `no_gpu_` says why.
+  /// The GPUs of the first column with GPUs, which becomes `gpu_column_`. If there are none, `no_gpu_` is the
+  /// reason.
   Result<std::vector<SlurmGpus>> find_gpus() {
     no_gpu_ = skip::kNoGpu;
     for (const int column : {at_.tres[0], at_.gres[0], at_.tres[1], at_.gres[1]}) {
@@ -312,7 +315,7 @@ class SacctRow {
     return gpus;
   }
 
-  /// The nodes of the job, of its own column or of its TRES (`node=2`).
+  /// The number of the job's nodes, from its own column or from TRES (`node=2`).
   std::optional<std::int64_t> count_nodes() {
     if (has(at_.num_nodes)) return row_.count(at_.num_nodes);
     for (const int column : at_.tres) {
@@ -390,7 +393,7 @@ class SacctReader {
     return added;
   }
 
-  /// What a later row with the id of an earlier one is.
+  /// The meaning of a later row with the id of an earlier one.
   Repetition repetition_of(std::size_t earlier, std::size_t later) {
     const Job& a = log_.workload().jobs[earlier];
     const Job& b = log_.workload().jobs[later];
@@ -400,7 +403,7 @@ class SacctReader {
     return a.submit == b.submit ? Repetition::SameRow : Repetition::OtherJob;
   }
 
-  /// Each cluster counts its jobs from 1, so the name of a job begins with that of its cluster.
+  /// Each cluster numbers its jobs from 1, so the name of a job begins with the cluster's name.
   std::string name_in_cluster(std::string_view job, std::string_view cluster) {
     if (log_.workload().jobs.empty()) cluster_ = cluster;
     several_clusters_ |= cluster != cluster_;
@@ -414,14 +417,13 @@ class SacctReader {
   std::vector<bool> ended_for_good_;  ///< [jobs of the log]
   std::int64_t num_steps_ = 0;
   std::int64_t num_held_ = 0;
-  std::int64_t num_components_ = 0;  ///< of heterogeneous jobs
+  std::int64_t num_components_ = 0;  ///< number of components of heterogeneous jobs
   bool is_local_ = false;
-  std::string_view cluster_;  ///< of the first job
+  std::string_view cluster_;  ///< cluster of the first job
   bool several_clusters_ = false;
 };
 
-/// What stands between the names of columns of sacct where that is neither a bar nor blanks; empty for
-/// another text.
+/// The separator between the columns of sacct if it is neither a bar nor blanks; empty for any other text.
 std::string_view find_other_separator(std::string_view header) {
   const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
   std::vector<std::string_view> names;
@@ -447,7 +449,8 @@ bool recognise_sacct(std::string_view head) {
   if (!more || !*more) return false;
   const auto names = split(lines.line(), '|');
   if (names.size() > 1 && SacctColumns(names).job_id >= 0) return true;
-  // What sacct prints without -P, without a header or behind a warning, so that it is told how to export.
+  // Output of sacct without -P, without a header or after a warning is accepted here. The error says how to
+  // export.
   constexpr std::size_t kFewestFields = 4;
   const std::string_view first = trim(names.front());
   const bool is_row = names.size() >= kFewestFields && !first.empty() &&

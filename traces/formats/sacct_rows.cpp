@@ -104,11 +104,11 @@ constexpr std::array kSacctColumns = std::to_array<SacctColumn>({
     {"WorkDir", SacctValue::FreeText},
 });
 
-/// Beginnings of the names of measured columns, which have words: `MaxRSS`, `TRESUsageInTot`.
+/// Prefixes of the names of measured columns, whose values are words: `MaxRSS`, `TRESUsageInTot`.
 constexpr std::array<std::string_view, 6> kMeasured = {"ave",      "max",       "min",
                                                        "consumed", "tresusage", "reqcpufreq"};
 
-/// The form of a column's values; nothing for a name that sacct does not have.
+/// The form of a column's values; nothing for an unknown column.
 std::optional<SacctValue> find_value(std::string_view name) {
   const auto found =
       std::find_if(kSacctColumns.begin(), kSacctColumns.end(),
@@ -125,12 +125,12 @@ bool has_only(std::string_view text, bool (*allowed)(unsigned char)) {
                      [&](char c) { return allowed(static_cast<unsigned char>(c)); });
 }
 
-/// A word of letters, as `Unknown`, `UNLIMITED` and `Partition_Limit`.
+/// True for a word of letters, such as `Unknown`, `UNLIMITED` and `Partition_Limit`.
 bool is_letters(std::string_view text) {
   return has_only(text, [](unsigned char c) { return std::isalpha(c) != 0 || c == '_' || c == '/'; });
 }
 
-/// Whether a field can be a value of this form.
+/// True if a field can be a value of this form.
 bool can_be(SacctValue value, std::string_view field) {
   const auto is_clock = [](unsigned char c) {
     return std::isdigit(c) != 0 || c == ':' || c == '-' || c == '.';
@@ -197,7 +197,7 @@ Result<bool> SacctRows::next() {
     const std::size_t num_fields = fields_.size();
     is_behind_row_ = num_fields == values_.size() || align() || join_lines();
     if (is_behind_row_) return true;
-    // Free text that ends a row may go on in lines without a separator.
+    // Free text at the end of a row may continue in lines without a separator.
     is_behind_row_ = is_behind_row && ends_in_free_text_ && num_fields == 1;
     if (is_behind_row_) continue;
     return fail(
@@ -209,11 +209,11 @@ Result<bool> SacctRows::next() {
   }
 }
 
-/// Drops the fields that separators within free text add, if the columns that are used can then be told from
-/// their values in one way only.
+/// Drops the extra fields that separators in free text make. Succeeds if the values fit the used columns in
+/// one way only.
 bool SacctRows::align() {
   // Column c begins at field c + shift, where the shift grows over columns of free text. A set of shifts is a
-  // number whose bit s stands for the shift s.
+  // number in which bit s means shift s.
   constexpr std::size_t kMostShift = 63;
   const std::size_t count = values_.size();
   if (!has_free_text_ || fields_.size() < count || fields_.size() - count > kMostShift) return false;
@@ -226,7 +226,7 @@ bool SacctRows::align() {
     return shifts;
   };
   const std::uint64_t all = ~std::uint64_t{0} >> (kMostShift - most);
-  // The shifts of each column that the values before it allow, then also those behind it.
+  // The shifts of each column that the values before it allow, then also the values after it.
   std::vector<std::uint64_t> shifts(count + 1);
   shifts[0] = 1;
   for (std::size_t column = 0; column < count; ++column) {
@@ -249,7 +249,7 @@ bool SacctRows::align() {
   return true;
 }
 
-/// Adds the lines behind to a row with too few fields until it has all.
+/// Adds the next lines to a row with too few fields until it has all.
 bool SacctRows::join_lines() {
   constexpr int kMostLines = 100;
   constexpr std::size_t kMostInVain = std::size_t{64} << 20;
@@ -264,7 +264,7 @@ bool SacctRows::join_lines() {
     const auto added = static_cast<std::size_t>(std::count(line.begin(), line.end(), '|'));
     if (added + 1 >= values_.size()) {
       fields_ = split(line, '|');
-      if (align()) break;  // a row by itself
+      if (align()) break;  // a complete row
     }
     num_fields += added;
     const std::string_view text(begin, static_cast<std::size_t>(line.data() + line.size() - begin));

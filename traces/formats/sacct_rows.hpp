@@ -15,41 +15,42 @@ namespace vtrain {
 
 /// Form of the values of a column of sacct.
 enum class SacctValue : std::uint8_t {
-  Id,        ///< of a job
-  Date,      ///< also the words for none
+  Id,        ///< id of a job
+  Date,      ///< a date, or a word for none
   Clock,     ///< `1-02:03:04`, `0:0`, or a word
-  Number,    ///< or a word
-  State,     ///< of a job
+  Number,    ///< a number or a word
+  State,     ///< state of a job
   Tres,      ///< `cpu=8,gres/gpu=4`
   Gres,      ///< `gpu:a100:4`
   Word,      ///< anything without blanks
   Field,     ///< anything without a separator
-  Nothing,   ///< behind the separator at the end of every line (`--parsable`)
+  Nothing,   ///< nothing, after the separator at the end of every line (`--parsable`)
   FreeText,  ///< anything
 };
 
-/// Whether names are those of a header of sacct: the id of a job and two others, as sacct writes them.
+/// True if names are those of a header of sacct: a job id and at least two other columns, as sacct writes
+/// them.
 bool are_sacct_columns(std::span<const std::string_view> names);
 
 /// Reads rows below a header. Every row gets as many fields as there are columns:
 ///
-/// * A row with too many fields has separators in its free text. It is read where its other values can stand
-///   in one way only.
-/// * A row with too few fields has line feeds in its free text. It is read together with the lines behind
-///   it, up to the next line that is a row by itself.
+/// * A row with too many fields has separators in its free text. It is read if its other values fit the
+///   columns in one way only.
+/// * A row with too few fields has line feeds in its free text. It is read together with the lines after it,
+///   up to the next line that is a complete row.
 ///
-/// All else is malformed: no value is ever read from another column.
+/// Any other row is malformed: no value is ever read from another column.
 class SacctRows {
  public:
-  /// `lines` stands at the header with these `names`. Only columns that are `used` must be told apart.
+  /// `lines` is at the header with these `names`. Only the values of `used` columns must be unambiguous.
   SacctRows(LineReader lines, std::span<const std::string_view> names, std::vector<bool> used);
 
-  /// Moves to the next row: true, or false at the end. A malformed row is an error, and the next call goes on
-  /// behind its first line.
+  /// Moves to the next row: true, or false at the end. A malformed row is an error, and the next call
+  /// continues after its first line.
   Result<bool> next();
-  /// The fields of this row [columns], as views of the text. Those of free text may be cut.
+  /// The fields of this row [columns], as views of the text. Fields of free text may be cut.
   std::span<const std::string_view> fields() const { return fields_; }
-  /// 1-based number of its first line.
+  /// 1-based number of the row's first line.
   std::int64_t line() const { return line_; }
 
  private:

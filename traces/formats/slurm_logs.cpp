@@ -1,5 +1,5 @@
-/// Job logs that their clusters drew from Slurm. Both have the GPUs, the state, and the times of submission,
-/// start and end, from which the original start and the run time follow. Neither has a GPU type, a model, a
+/// Job logs that clusters exported from Slurm. Both have the GPUs, the state, and the times of submission,
+/// start and end, which give the original start and the run time. Neither has a GPU type, a model, a
 /// deadline, a requested time or iterations. Times are local time of China unless they carry an offset.
 ///
 /// Skipped: jobs without GPU, not ended (`RUNNING`, `SUSPENDED`), without a start or an end.
@@ -8,8 +8,8 @@
 /// more columns (Lucid's `cluster_full_log.csv`). `vc` is the tenant. About half of its jobs have no GPU.
 ///
 /// Acme: `trace_seren.csv` (Slurm) and `trace_kalos.csv` (Kubernetes) of Shanghai AI Lab's Acme clusters,
-/// 2023 (Hu et al., NSDI'24). Each user is a tenant: the logs have no other. The column `duration` is not
-/// read, as it counts from the submission in Kalos. `type`, the class of the workload, is not kept.
+/// 2023 (Hu et al., NSDI'24). Each user is a tenant: the logs have no other tenants. The column `duration` is
+/// not read, because in Kalos it counts from the submission. `type`, the class of the workload, is not kept.
 #include "traces/formats/formats.hpp"
 
 #include "traces/reading/job_fields.hpp"

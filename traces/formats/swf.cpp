@@ -1,29 +1,29 @@
 /// The Standard Workload Format, version 2.2, of the Parallel Workloads Archive (Feitelson, Tsafrir, Krakov,
 /// JPDC 2014): 18 numbers a line, -1 where unknown, after a header of comments that begin with `;`.
 ///
-/// Kept: submission (field 2), run time (4), processors as GPUs (5, or 8 where that is unknown), user (12),
-/// group (13) as tenant, queue (15), the preceding job (17) as one that must have ended, requested time (9),
-/// status (11), original start (submission + wait, 3). Users, groups and queues are the numbers of the file,
-/// or the names that a header of our own writer gives for them. Fields after the 18th (three in MetaCentrum's
-/// logs), memory, CPU time, executable, partition and think time are dropped. The format has no GPU type,
-/// model, iterations or deadline.
+/// Kept: submission (field 2), run time (4), processors as GPUs (5, or 8 if that is unknown), user (12),
+/// group (13) as tenant, queue (15), preceding job (17) as a dependency, requested time (9), status (11),
+/// original start (submission + wait, 3). Users, groups and queues are the numbers in the file, or their
+/// names if a header of our own writer lists them. Fields after the 18th (three in MetaCentrum's logs),
+/// memory, CPU time, executable, partition and think time are dropped. The format has no GPU type, model,
+/// iterations or deadline.
 ///
-/// Times are seconds from the header's `UnixStartTime`. Where submissions are dates themselves (above 10^9,
-/// as in MetaCentrum's logs), time 0 becomes the first submission. `MaxProcs` of the header is the size of
-/// the cluster. A header with `MaxNodes` alone is one of nodes with one processor (an assumption), unless a
-/// job has more processors.
+/// Times are seconds from the header's `UnixStartTime`. If submissions are dates (above 10^9, as in
+/// MetaCentrum's logs), time 0 becomes the first submission. `MaxProcs` of the header is the size of the
+/// cluster. A header with only `MaxNodes` means nodes with one processor (an assumption), unless a job has
+/// more processors.
 ///
-/// Skipped: jobs of unknown or zero run time, of unknown processors or submission, the parts of checkpointed
-/// jobs (status 2, 3 and 4, which repeat the whole job's line), and damaged lines.
+/// Skipped: jobs of unknown or zero run time, of unknown processors or submission, and damaged lines. Parts
+/// of checkpointed jobs (status 2, 3 and 4), which repeat the whole job's line, are skipped too.
 ///
 /// Recognised by a first line, not blank, that is a comment beginning with `;`, or 18 or more numbers.
 ///
 /// Written are submission, wait (from the original start), run time, GPUs as processors, requested time,
-/// status, user, queue, the tenant as group, and a single job that must have ended. Times that are no whole
-/// seconds keep their fraction. A job that ran into its time limit has failed, one still running has an
-/// unknown status. Job ids, users, tenants and queues that are whole numbers are written unchanged. Others
-/// are numbered from 1 in their order, and the header names the user, group and queue of each number. A job
-/// without a run time is an error: the format has no models.
+/// status, user, queue, the tenant as group, and a single dependency. Times keep their fractions of a second.
+/// A job that reached its time limit has failed; a running job has an unknown status. Job ids, users, tenants
+/// and queues that are whole numbers are written unchanged. Others are numbered from 1 in their order, and
+/// the header lists the user, group and queue of each number. A job without a run time is an error: the
+/// format has no models.
 #include "traces/formats/formats.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ namespace {
 constexpr std::size_t kNumFields = 18;
 using Fields = std::array<std::string_view, kNumFields>;
 
-/// Fields by their numbers in the definition of the format, less one.
+/// Field numbers of the format's definition minus one.
 enum Field : std::size_t {
   kJob = 0,
   kSubmit = 1,
@@ -68,7 +68,7 @@ enum Field : std::size_t {
   kPreceding = 16,
 };
 
-/// The first fields of a line; how many there are, up to `kNumFields`.
+/// Splits a line into its first fields. Returns their number, at most `kNumFields`.
 std::size_t split_blanks(std::string_view line, Fields& fields) {
   constexpr std::string_view kBlank = " \t";
   std::size_t count = 0;
@@ -82,7 +82,7 @@ std::size_t split_blanks(std::string_view line, Fields& fields) {
   return count;
 }
 
-/// The value of a header line `; Key: value`, empty if it is another.
+/// The value of a header line `; Key: value`, empty for another line.
 std::string_view header_value(std::string_view line, std::string_view key) {
   const std::size_t start = line.find_first_not_of("; \t");
   if (start == std::string_view::npos || !line.substr(start).starts_with(key)) return {};
@@ -90,19 +90,19 @@ std::string_view header_value(std::string_view line, std::string_view key) {
   return rest.starts_with(':') ? trim(rest.substr(1)) : std::string_view();
 }
 
-/// Reads one line at a time. The first field that is no good decides why the line is no job.
+/// Reads one line. Its first bad field is the reason why the line is no job.
 class SwfLine {
  public:
   explicit SwfLine(const Fields& fields) : fields_(fields) {}
 
-  /// A time; negative ones are unknown.
+  /// A time; a negative time is unknown.
   std::optional<SimDuration> seconds(Field field) {
     const auto ns = parse_seconds_as_ns(fields_[field]);
     if (!ns) reject(skip::kBadTime, field);
     return ns && *ns >= 0 ? std::optional(SimDuration(*ns)) : std::nullopt;
   }
 
-  /// A whole number, negative where unknown.
+  /// A whole number, negative if unknown.
   std::int64_t number(Field field) {
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
     const auto value = parse_integer(fields_[field], -kMost, kMost);
@@ -138,7 +138,7 @@ JobStatus status_of(std::int64_t code) {
   }
 }
 
-/// What a line says of times.
+/// Takes the times of a line.
 void take_times(SwfLine& line, Job& job) {
   const auto submit = line.seconds(kSubmit);
   const auto wait = line.seconds(kWait);
@@ -156,7 +156,7 @@ void take_times(SwfLine& line, Job& job) {
   if (wait) job.original_start = job.submit + *wait;
 }
 
-/// What else it says.
+/// Takes the processors and the status of a line.
 void take_counts(SwfLine& line, Job& job) {
   const std::int64_t allocated = line.number(kAllocated);
   const std::int64_t requested = line.number(kRequested);
@@ -171,7 +171,7 @@ void take_counts(SwfLine& line, Job& job) {
 class SwfReader {
  public:
   explicit SwfReader(const TraceInput& input) : lines_(input.text, input.file), log_(input) {
-    // A line has at least a digit and a blank a field.
+    // A line has at least one digit and one blank per field.
     const auto num_lines = std::count(input.text.begin(), input.text.end(), '\n') + 1;
     log_.reserve(std::min(static_cast<std::size_t>(num_lines), input.text.size() / (2 * kNumFields) + 1));
   }
@@ -233,7 +233,7 @@ class SwfReader {
     return log_.add(job, lines_.number());
   }
 
-  /// The names that numbers stand for.
+  /// The names of the numbers.
   using Names = std::map<std::string_view, std::string_view>;
 
   void read_header(std::string_view text) {
@@ -243,7 +243,7 @@ class SwfReader {
     if (const auto nodes = parse_num_gpus(header_value(text, "MaxNodes"))) num_nodes_ = nodes->value;
     ours_ |= header_value(text, "Conversion") == "vtrain";
     if (!ours_) return;
-    // What our writer says of the names for which it wrote numbers.
+    // Notes of our writer with the names for which it wrote numbers.
     const std::string_view note = header_value(text, "Note");
     for (const auto& [kind, names] :
          {std::pair("group ", &groups_), std::pair("user ", &users_), std::pair("queue ", &queues_)}) {
@@ -264,7 +264,7 @@ class SwfReader {
 
   LineReader lines_;
   JobLog log_;
-  bool ours_ = false;  ///< the file was written by this program
+  bool ours_ = false;  ///< true if this program wrote the file
   Names groups_;
   Names users_;
   Names queues_;
@@ -274,7 +274,7 @@ class SwfReader {
   bool has_dates_ = false;
 };
 
-/// True for a name that is a number which SWF would write with these digits.
+/// True for a name that is a number with the digits that SWF would write.
 bool is_plain_number(std::string_view name) {
   std::int32_t value = 0;
   const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), value);
@@ -282,13 +282,13 @@ bool is_plain_number(std::string_view name) {
          value >= 0;
 }
 
-/// The numbers that stand for names: themselves if all are numbers, else 1, 2, ... in their order.
+/// The numbers for names: the names themselves if all are numbers, otherwise 1, 2, ... in their order.
 class NameNumbers {
  public:
   explicit NameNumbers(const NameTable& names)
       : names_(names), plain_(std::all_of(names.names().begin(), names.names().end(), is_plain_number)) {}
 
-  /// -1 for none.
+  /// The number for a name, -1 for none.
   template <class NameId>
   std::string of(NameId id) const {
     if (!id) return "-1";
@@ -339,7 +339,7 @@ class SwfWriter {
       largest = std::max(largest, job.num_gpus.value);
     std::string out = fmt::format("; Version: 2.2\n; Conversion: vtrain\n; MaxJobs: {0}\n; MaxRecords: {0}\n",
                                   trace_.workload.jobs.size());
-    // A reader takes MaxProcs for the size of the cluster: it is there only where that is known.
+    // Readers use MaxProcs as the size of the cluster, so it is written only if that size is known.
     if (trace_.num_gpus) out += fmt::format("; MaxProcs: {}\n", std::max(*trace_.num_gpus, largest));
     out += "; Note: processors are GPUs, groups are tenants\n";
     for (const std::string& assumption : trace_.assumptions)
@@ -372,7 +372,7 @@ class SwfWriter {
     }
   }
 
-  /// The one job that must have ended before, which is all that the format can say; -1: none.
+  /// The only dependency that the format can hold, -1 for none.
   std::string preceding_job(const Job& job) const {
     const JobRequirements* const asked = trace_.workload.requirements_of(job);
     const bool can_say = asked != nullptr && plain_ids_ && asked->dependencies.size() == 1 &&

@@ -4,15 +4,15 @@
 ///     gpus_per_node,node_features,duration_s,requested_s,deadline_s,model,global_batch,iterations,
 ///     dependencies,original_start_s,status
 ///
-/// `job_id`, `submit_s` and `num_gpus` are required, and of each job either `duration_s` or all of `model`,
+/// Required are `job_id`, `submit_s` and `num_gpus`, and for each job either `duration_s` or all of `model`,
 /// `global_batch` and `iterations`. Columns may be in any order; an empty field means "not given". An unknown
-/// column is an error, so that a misspelt one is not ignored. `gpu_share` is the part of each GPU that a job
-/// uses, 1 when not given; `status` is a name of `status_names`. The column `assumed` says in its first row
-/// what is assumed or synthetic in the whole trace, with a semicolon and two blanks between two facts. So do
-/// lines before the header that begin with `#`, one each, which version 0.1 wrote.
+/// column is an error, so that a misspelt column is not ignored. `gpu_share` is the part of each GPU that a
+/// job uses, 1 when not given; `status` is a name of `status_names`. The first row of the column `assumed`
+/// lists assumed or synthetic fields of the whole trace, separated by a semicolon and two blanks. Version 0.1
+/// wrote them before the header, in lines that begin with `#`.
 ///
 /// Recognised by `job_id` and `submit_s`, without the `end_s` of a table of results. Written are the columns
-/// that at least one job fills, and behind them the assumptions. Reading gives both back, to the nanosecond.
+/// for which at least one job has a value, and then the assumptions. Reading returns both, to the nanosecond.
 #include "traces/formats/formats.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@
 namespace vtrain {
 namespace {
 
-/// The column of what is assumed of the whole trace, and what separates its facts.
+/// The column of assumptions on the whole trace, and the separator of its facts.
 constexpr std::string_view kAssumed = "assumed";
 constexpr std::string_view kBetweenFacts = ";  ";
 
@@ -47,14 +47,14 @@ std::vector<std::string> split_facts(std::string_view cell) {
   return facts;
 }
 
-/// Writes rows with the columns that some job fills.
+/// Writes rows with the columns for which some job has a value.
 class JobCsvWriter {
  public:
-  /// `assumed` goes into the first row; there is no column of it if it is empty.
+  /// `assumed` is written in the first row; if it is empty, its column is omitted.
   explicit JobCsvWriter(const Workload& workload, std::string assumed = {})
       : workload_(workload), assumed_(std::move(assumed)), has_assumed_(!assumed_.empty()) {
     for (const TraceColumn& column : trace_columns()) {
-      // Those that every job fills are in a table without jobs, too.
+      // Columns that every job has are also in a table without jobs.
       const auto is_given = [&](const Job& job) { return column.is_given(job, workload); };
       if (is_given(Job()) || std::any_of(workload.jobs.begin(), workload.jobs.end(), is_given))
         columns_.push_back(&column);

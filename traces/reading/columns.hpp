@@ -1,4 +1,4 @@
-/// The columns of our own trace formats, CSV and JSON lines, and what each says of a job.
+/// The columns of our own trace formats, CSV and JSON lines, with access to the job's values.
 #pragma once
 
 #include <array>
@@ -14,19 +14,19 @@ namespace vtrain {
 /// Number of columns.
 inline constexpr std::size_t kNumTraceColumns = 24;
 
-/// One column of the CSV, which is one key of the JSON lines.
+/// One column of the CSV, and one key of the JSON lines.
 struct TraceColumn {
   std::string_view name;
-  bool is_text;  ///< and no number: quoted where the format has quotes
-  /// Whether the job says it; the others are not to be asked where it does not.
+  bool is_text;  ///< true for text, which is quoted if the format has quotes; false for numbers
+  /// True if the job has a value; otherwise `append` must not be called.
   bool (*is_given)(const Job& job, const Workload& workload);
-  /// Appends what the job says.
+  /// Appends the job's value.
   void (*append)(std::string& out, const Job& job, const Workload& workload);
-  /// Lets the job say what stands in a file, which is not empty. The error carries only the message.
+  /// Sets the job's value from text of a file, which is not empty. The error has only a message.
   Result<void> (*take)(std::string_view text, Job& job, Workload& workload);
 };
 
-/// All of them, in the order in which they are written.
+/// All columns, in the order in which they are written.
 const std::array<TraceColumn, kNumTraceColumns>& trace_columns();
 
 }  // namespace vtrain

@@ -53,7 +53,7 @@ Result<void> JobCsvReader::find_columns(const JobColumns& names) {
   }
   const bool has_work = at_.model >= 0 && at_.global_batch >= 0 && at_.iterations >= 0;
   if (at_.duration < 0 && !has_work && !without_work_) {
-    // Iterations are of use with what they are of.
+    // Iterations are useless without the model and the global batch.
     const std::string_view of_work = at_.model < 0 ? names.model : names.global_batch;
     if (auto missing = rows_.require_column(at_.iterations < 0 ? names.duration : of_work); !missing)
       return fail(std::move(missing.error()));
@@ -94,7 +94,7 @@ bool JobCsvReader::take_name(int column, NameTable& names, NameId& to) {
   if (!given(column)) return true;
   const std::size_t known = names.size();
   to = NameId(names.add(rows_.field(column)));
-  // Names repeat: each is checked when it is new.
+  // Names repeat, so each name is checked once, when it is new.
   return names.size() == known || check(column, check_name(rows_.field(column)));
 }
 
@@ -130,7 +130,7 @@ bool JobCsvReader::take_others(Job& job) {
 Result<Job> JobCsvReader::job() {
   Job job;
   job.name = rows_.field(at_.job_id);
-  // The submission must be there: an empty field is no number.
+  // The submission is required: an empty field is no number.
   auto submit = parse_instant(rows_.field(at_.submit), unit_);
   if (submit) job.submit = *submit;
   const bool good = check(at_.job_id, check_name(job.name)) && check(at_.submit, std::move(submit)) &&

@@ -16,61 +16,62 @@
 
 namespace vtrain {
 
-/// Which column holds what. An empty name: the format has no such column. `job_id`, `submit` and `num_gpus`
-/// must be in the header; so must `duration`, unless `model`, `global_batch` and `iterations` are. Columns
-/// are found by name, others are ignored. In a row, an empty field of an optional column means "not given".
+/// Names of the columns. An empty name: the format has no such column. `job_id`, `submit` and `num_gpus` must
+/// be in the header; so must `duration`, unless `model`, `global_batch` and `iterations` are. Columns are
+/// found by name; other columns are ignored. In a row, an empty field of an optional column means "not
+/// given".
 struct JobColumns {
   std::string_view job_id;
-  std::string_view submit;  ///< decimal, from the trace's origin, as all times in `unit`
+  std::string_view submit;  ///< decimal time from the trace's origin; all times are in `unit`
   std::string_view num_gpus;
   std::string_view duration{};
   std::string_view tenant{};
   std::string_view requested{};
-  std::string_view deadline{};  ///< from the trace's origin
+  std::string_view deadline{};  ///< time from the trace's origin
   std::string_view model{};
   std::string_view global_batch{};
   std::string_view iterations{};
   std::string_view user{};
   std::string_view gpu_type{};
-  std::string_view gpu_share{};       ///< the part of each GPU, above 0 and at most 1
-  std::string_view max_gpus{};        ///< for elastic policies
-  std::string_view original_start{};  ///< from the trace's origin
+  std::string_view gpu_share{};       ///< used part of each GPU, above 0 and at most 1
+  std::string_view max_gpus{};        ///< largest number of GPUs under elastic policies
+  std::string_view original_start{};  ///< time from the trace's origin
   std::string_view status{};          ///< a name of `status_name`
   TimeUnit unit = kSeconds;
-  bool without_work = false;  ///< jobs need neither a duration nor iterations: the format says neither
-  /// All other columns of our own formats (`trace_columns`) are read as well.
+  bool without_work = false;  ///< jobs need neither a duration nor iterations: the format has neither
+  /// True: all other columns of our own formats (`trace_columns`) are read too.
   bool own_columns = false;
-  bool unique_ids = false;  ///< two rows with one job id are an error; else the first is kept
+  bool unique_ids = false;  ///< a repeated job id is an error; otherwise the first row is kept
 };
 
 /// Reads all rows, in the order of the file. A row with the job id of an earlier one is skipped and counted;
-/// under strict, and where ids must be unique, it is an error that names both lines.
+/// under `strict`, and if ids must be unique, it is an error that names both lines.
 Result<Trace> read_job_csv(const TraceInput& input, const JobColumns& columns);
 
-/// The same row by row, for formats of which not all rows are jobs or not all columns say what `JobColumns`
-/// can: `while (*(more = reader.next())) { job = reader.job(); ...; reader.add(*job); }`, then `finish`.
+/// Reads jobs row by row, for formats with rows that are no jobs or with columns that `JobColumns` lacks:
+/// `while (*(more = reader.next())) { job = reader.job(); ...; reader.add(*job); }`, then `finish`.
 class JobCsvReader {
  public:
-  /// Reads the header. `input` and what the names view must outlive the reader.
+  /// Reads the header. `input` and the text of the names must outlive the reader.
   static Result<JobCsvReader> open(const TraceInput& input, const JobColumns& columns);
 
   /// Moves to the next row: true, or false at the end.
   Result<bool> next() { return rows_.next(); }
-  /// The row at hand.
+  /// The current row.
   const CsvReader& row() const { return rows_; }
-  /// Where names and jobs are kept.
+  /// The workload with the names and jobs read so far.
   Workload& workload() { return trace_.workload; }
-  /// What the columns say of the job. Its name is a view of the row.
+  /// The job of the current row. Its name is a view of the row.
   Result<Job> job();
-  /// Keeps a job, with a copy of its name.
+  /// Adds a job, with a copy of its name.
   void add(Job job);
-  /// Counts the row as no job for a reason, a string literal; under strict an error at `column`.
+  /// Counts the row as skipped for `reason`, a string literal; under `strict` this is an error at `column`.
   Result<void> skip(std::string_view reason, int column);
-  /// The trace with the jobs added, of those with one id the first.
+  /// The trace with the added jobs; of jobs with equal ids only the first.
   Result<Trace> finish();
 
  private:
-  /// Positions of the columns in this file, -1 for one that it lacks.
+  /// Positions of the columns in this file, -1 for an absent column.
   struct Positions {
     int job_id, submit, num_gpus, duration, tenant, requested, deadline, model, global_batch, iterations;
     int user, gpu_type, gpu_share, max_gpus, original_start, status;
@@ -86,7 +87,7 @@ class JobCsvReader {
   Error repeated_id(const SameName& same) const;
   void drop_repeated(const std::vector<SameName>& repeated);
 
-  // Of the row at hand; a false answer means that `error_` says why.
+  // These functions read the current row. The functions that set a value return false after setting `error_`.
   bool given(int column) const { return column >= 0 && !rows_.field(column).empty(); }
   template <class T>
   bool check(int column, Result<T>&& checked);
@@ -108,13 +109,13 @@ class JobCsvReader {
   bool without_work_;
   bool unique_ids_;
   Positions at_{};
-  std::vector<std::pair<int, const TraceColumn*>> others_;  ///< read by the table of our own columns
+  std::vector<std::pair<int, const TraceColumn*>> others_;  ///< position and description of other own columns
   Trace trace_;
   Error error_;
 };
 
-/// Whether the header line at the start of `head` has all columns of `required` and no others than those and
-/// `optional`.
+/// True if the header line at the start of `head` has all `required` columns, and no others but `optional`
+/// ones.
 bool header_has(std::string_view head, std::initializer_list<std::string_view> required,
                 std::initializer_list<std::string_view> optional);
 

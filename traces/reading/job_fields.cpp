@@ -19,7 +19,7 @@
 namespace vtrain {
 namespace {
 
-/// Nanoseconds from `least_ns` up to the limit; `least` says so in words.
+/// Nanoseconds from `least_ns` up to the limit; `least` is the lower bound in words.
 Result<std::int64_t> parse_limited(std::string_view text, const TimeUnit& unit, std::int64_t least_ns,
                                    std::string_view least) {
   auto nanoseconds = parse_time_as_ns(text, unit);
@@ -39,7 +39,7 @@ bool in_upper_half(std::uint32_t hash) {
   return hash >> 31 != 0;
 }
 
-/// Adds the names that come again among those of one half of the hashes, which `count` jobs have.
+/// Adds the repeated names of one half of the hashes, to which `count` jobs belong.
 void find_same_names(const std::vector<Job>& jobs, bool upper, std::size_t count,
                      std::vector<SameName>& found) {
   // A hash table with open addressing, three quarters full. Every access misses the cache, so slots are
@@ -127,7 +127,7 @@ Result<std::int16_t> parse_gpu_share(std::string_view text) {
   constexpr double kPerGpu = kWholeGpu;
   const auto share = parse_number(text, 1 / kPerGpu, 1);
   const double thousandths = share ? std::round(*share * kPerGpu) : 0;
-  // Parsing rounds to the nearest double, so that a tenth of a thousandth is far above what rounding leaves.
+  // Parsing rounds to the nearest double; this error is far below a tenth of a thousandth.
   if (!share || std::abs(*share * kPerGpu - thousandths) > 1e-6) {
     return fail({.message = expected_found("a part of a GPU from 0.001 to 1 in steps of 0.001", text)});
   }
@@ -187,7 +187,7 @@ JobStatus slurm_job_status(std::string_view state) {
 std::size_t count_words(std::string_view text, std::string_view word) {
   std::size_t count = 0;
   for (;;) {
-    // Several times as fast as `std::string_view::find`, of which a file of 100 MB would notice.
+    // Several times as fast as `std::string_view::find`, which matters for a file of 100 MB.
     const void* const found = ::memmem(text.data(), text.size(), word.data(), word.size());
     if (found == nullptr) return count;
     ++count;
@@ -205,7 +205,8 @@ std::vector<SameName> find_same_names(const std::vector<Job>& jobs) {
     return a.name.size() != b.name.size() ? a.name.size() > b.name.size() : a.name >= b.name;
   };
   if (std::adjacent_find(jobs.begin(), jobs.end(), not_ascending) == jobs.end()) return {};
-  // Names of one half of the hashes after those of the other, so that the table is half as large.
+  // Names of the two halves of the hashes are searched one after the other, so that the table is half as
+  // large.
   const auto upper = static_cast<std::size_t>(
       std::count_if(jobs.begin(), jobs.end(), [](const Job& job) { return in_upper_half(hash_of(job)); }));
   std::vector<SameName> found;

@@ -1,4 +1,4 @@
-/// Checks that every trace reader makes of what a file says of a job.
+/// Checks of a job's fields that every trace reader makes.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace vtrain {
 
-/// The longest time that a trace may name.
+/// The longest time that a trace may contain.
 inline constexpr SimDuration kMaxTraceTime = kHundredYears;
 
 /// The longest name of a job, tenant or model in bytes.
@@ -30,7 +30,7 @@ Result<SimTime> parse_instant(std::string_view text, const TimeUnit& unit);
 /// Decimal seconds above 0, up to `kMaxTraceTime`.
 Result<SimDuration> parse_duration(std::string_view text);
 Result<SimDuration> parse_duration(std::string_view text, const TimeUnit& unit);
-/// The instant so long after another, an error beyond `kMaxTraceTime`.
+/// The instant `delay` after `from`; an error beyond `kMaxTraceTime`.
 Result<SimTime> instant_after(SimTime from, SimDuration delay);
 /// A whole number of GPUs of at least 1.
 Result<GpuCount> parse_num_gpus(std::string_view text);
@@ -40,33 +40,33 @@ Result<std::int16_t> parse_gpu_share(std::string_view text);
 Result<std::int32_t> parse_num_nodes(std::string_view text);
 /// A whole number within `Job::kMaxPriority` of 0.
 Result<std::int64_t> parse_priority(std::string_view text);
-/// Sequences an iteration, at least 1.
+/// Sequences per iteration, at least 1.
 Result<std::int32_t> parse_global_batch(std::string_view text);
 /// Iterations to do, at least 1.
 Result<std::int64_t> parse_iterations(std::string_view text);
-/// How a job ended, by its `status_name`.
+/// A job's status, by its `status_name`.
 Result<JobStatus> parse_status(std::string_view text);
 
 /// `COMPLETED`, `FAILED`, `CANCELLED` (also `CANCELLED by 1001`), `TIMEOUT` and the other names of sacct(1),
-/// section "JOB STATE CODES". A job that a node failure, the kernel or a preemption ended has failed; one
-/// that has not ended (`PENDING`, `RUNNING`, `SUSPENDED` and others) is running; a word that is none of them
-/// is unknown.
+/// section "JOB STATE CODES". A job that a node failure, the kernel or a preemption ended has failed. A job
+/// that has not ended (`PENDING`, `RUNNING`, `SUSPENDED` and others) is running. Any other word is unknown.
 JobStatus slurm_job_status(std::string_view state);
 
-/// How often a word stands in a text, for instance a key that each job has: at most so many jobs are in it.
+/// Number of occurrences of a word in a text. The count of a key that each job has is an upper bound on the
+/// jobs.
 std::size_t count_words(std::string_view text, std::string_view word);
 
-/// Two jobs with the same name, by position.
+/// Positions of two jobs with the same name.
 struct SameName {
   std::size_t first = 0;
   std::size_t second = 0;
 };
 
-/// The first job, in the order given, that has the name of one before it. O(n); needs no memory when names
-/// ascend by length and then by letter, as whole numbers do, and 5 bytes a job otherwise.
+/// The first job, in the given order, that has the name of an earlier job. O(n). Needs no memory when names
+/// ascend by length and then by letter, as whole numbers do; otherwise 5 bytes a job.
 std::optional<SameName> find_same_name(const std::vector<Job>& jobs);
-/// Every job that has the name of one before it, in the order given, each with the first job of that name.
-/// The same cost.
+/// Every job that has the name of an earlier job, in the given order, each with the first job of that name.
+/// Costs as much as `find_same_name`.
 std::vector<SameName> find_same_names(const std::vector<Job>& jobs);
 
 }  // namespace vtrain

@@ -68,7 +68,7 @@ Result<void> JobLog::add(Job job, std::int64_t line) {
   return {};
 }
 
-/// Leaves out some jobs, each once.
+/// Removes some jobs, each once.
 Result<void> JobLog::drop(std::vector<Dropped> dropped) {
   if (dropped.empty()) return {};
   std::sort(dropped.begin(), dropped.end(),
@@ -88,8 +88,7 @@ Result<void> JobLog::drop(std::vector<Dropped> dropped) {
   return {};
 }
 
-/// Finds the rows that say nothing more than another with the same id. Gives other jobs with this id names of
-/// their own.
+/// Finds the rows that repeat another row with the same id. Gives other jobs with this id new names.
 std::vector<JobLog::Dropped> JobLog::find_repeated(const RepetitionRule& rule) {
   std::vector<Job>& jobs = trace_.workload.jobs;
   std::vector<Dropped> dropped;
@@ -132,7 +131,7 @@ std::vector<JobLog::Dropped> JobLog::find_repeated(const RepetitionRule& rule) {
   return dropped;
 }
 
-/// `clock` says which clock shows the dates.
+/// Moves time 0 to the first submission. `clock` names the clock of the dates.
 void JobLog::move_origin(std::string_view clock) {
   std::vector<Job>& jobs = trace_.workload.jobs;
   if (jobs.empty()) return;

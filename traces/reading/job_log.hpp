@@ -1,7 +1,7 @@
-/// What all readers of recorded cluster logs share. A log holds more than jobs to replay: jobs that never
-/// started, that used no GPU, that had not ended, and lines that were damaged. Such rows are skipped and
-/// counted by reason; with `ReadOptions::strict` the first of them is an error. A file of another structure
-/// than its format's is always an error.
+/// Common parts of all readers of recorded cluster logs. A log also contains jobs that never started, used no
+/// GPU or had not ended, and damaged lines. Such rows are skipped and counted by reason; with
+/// `ReadOptions::strict` the first of them is an error. A file whose structure is not that of its format is
+/// always an error.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace vtrain {
 
-/// Why a row of a log is no job to replay.
+/// Reasons why a row of a log is no job to replay.
 namespace skip {
 inline constexpr std::string_view kMalformed = "malformed row (columns, quotes or length)";
 inline constexpr std::string_view kBadTime = "malformed time";
@@ -35,31 +35,32 @@ inline constexpr std::string_view kEndsBeforeStart = "ends before it starts";
 inline constexpr std::string_view kTooLong = "times beyond 100 years";
 }  // namespace skip
 
-/// What time 0 of a trace is.
+/// Meaning of time 0 of a trace.
 enum class Origin {
   AsWritten,             ///< the file's own time 0
-  FirstSubmission,       ///< the first submission of a job that is kept; the file has dates
-  FirstLocalSubmission,  ///< the same; the dates are those of a clock whose offset is not known
+  FirstSubmission,       ///< the first submission of a kept job; the file has dates
+  FirstLocalSubmission,  ///< as `FirstSubmission`, with dates of a clock whose offset is unknown
 };
 
-/// What a row with the job id of an earlier one is.
+/// Meaning of a row with the job id of an earlier one.
 enum class Repetition {
-  SameRow,   ///< the same job once more
+  SameRow,   ///< a copy of the earlier row
   LaterRun,  ///< a later run of a job that was requeued
-  OtherJob,  ///< another job: ids were used again
+  OtherJob,  ///< another job, because ids were used again
 };
-/// Says it of two jobs with one id, by their positions in the log. The second is not submitted before the
+/// Classifies two jobs with one id, by their positions in the log. The second is not submitted before the
 /// first.
 using RepetitionRule = std::function<Repetition(std::size_t earlier, std::size_t later)>;
 
-/// Whether a field says that there is no value: empty, or a spelling of none (`nan`, `NaN`, `None`, `none`,
-/// `NULL`, `null`, `N/A`, `NaT`).
+/// True if a field has no value: it is empty, or a spelling of none (`nan`, `NaN`, `None`, `none`, `NULL`,
+/// `null`, `N/A`, `NaT`).
 bool is_missing(std::string_view text);
 
-/// Whether `check_name` accepts a text.
+/// True if `check_name` accepts a text.
 bool is_name(std::string_view text);
 
-/// Sets the id of a name, which is added when new; a missing name is none. Answers why not, or nothing.
+/// Sets the id of a name, which is added when new. A missing name leaves the id unset. Returns the reason for
+/// a failure, or an empty text.
 template <class NameId>
 std::string_view take_name(std::string_view text, NameTable& names, NameId& to) {
   if (is_missing(text)) return {};
@@ -68,34 +69,36 @@ std::string_view take_name(std::string_view text, NameTable& names, NameId& to) 
   return {};
 }
 
-/// A date as an instant of a log whose origin is not known yet: counted from 1970.
+/// A date as time since 1970, for a log whose origin is not known yet.
 SimTime to_sim_time(Instant instant);
 
-/// Sets submission, original start and duration. Answers why such a job cannot be replayed, or nothing. A
-/// start before the submission (clocks of two machines) is not kept.
+/// Sets submission, original start and duration. Returns the reason why such a job cannot be replayed, or an
+/// empty text. A start before the submission (clocks of two machines) is dropped.
 std::string_view set_run(Job& job, SimTime submit, SimTime start, SimTime end);
 
-/// Jobs on their way out of a log.
+/// Collects the jobs of a log.
 class JobLog {
  public:
-  /// Of the file of `input`, with its options.
+  /// Starts an empty log of the file of `input`, with its options.
   explicit JobLog(const TraceInput& input) : file_(input.file), strict_(input.options.strict) {}
 
-  /// Where names are added.
+  /// The workload that the jobs and their names are added to.
   Workload& workload() { return trace_.workload; }
-  /// Room for so many jobs. Too many cost address space only: what is not filled is never touched.
+  /// Reserves memory for `num_jobs` jobs. Unfilled memory is never touched, so an overestimate costs only
+  /// address space.
   void reserve(std::size_t num_jobs);
 
-  /// Counts a row that is no job. Under strict an error that says `found` of `field`.
+  /// Counts a row that is no job. Under `strict` an error with the reason, `field` and the value `found` in
+  /// it.
   Result<void> skip(std::string_view reason, std::int64_t line, std::string_view field = {},
                     std::string_view found = {});
-  /// The same for a row whose error is known already.
+  /// Counts a row that is no job and whose error is known already.
   Result<void> skip(std::string_view reason, Error error);
-  /// Adds a job, unless its name is none. `job.name` is copied.
+  /// Adds a job. A job without a valid name is skipped. `job.name` is copied.
   Result<void> add(Job job, std::int64_t line);
 
-  /// Leaves the first job of each id, and moves time 0. With a rule: leaves the last run of each job. Other
-  /// jobs with the id of an earlier one are then called `id#2`, `id#3` and so on, by their submissions.
+  /// Keeps the first job of each id, and moves time 0. With a rule, keeps the last run of each job. Other
+  /// jobs with the id of an earlier one are then renamed to `id#2`, `id#3` and so on, in order of submission.
   Result<Trace> finish(Origin origin, const RepetitionRule& rule = {});
 
  private:
@@ -114,7 +117,7 @@ class JobLog {
   Trace trace_;
 };
 
-/// A sentence on the jobs that use a part of a GPU, added to the trace's assumptions if there are any.
+/// Adds an assumption on the jobs that use a part of a GPU, if there are any.
 void note_shared_gpus(Trace& trace);
 
 }  // namespace vtrain

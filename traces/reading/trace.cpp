@@ -50,7 +50,7 @@ std::filesystem::path find_table(const std::filesystem::path& folder, std::strin
   for (const std::string_view suffix : kSuffixes) {
     std::filesystem::path path = folder / (std::string(name) + std::string(suffix));
     std::error_code ignored;
-    // What is there and no folder is opened, so that a pipe is an error and not an absent table.
+    // Anything but a folder counts as found, so that a pipe is an error and not an absent table.
     if (std::filesystem::exists(path, ignored) && !std::filesystem::is_directory(path, ignored)) return path;
   }
   return {};

@@ -18,7 +18,7 @@ constexpr double kMostSigma = 10;
 constexpr double kMostFactor = 1000;
 constexpr std::string_view kRoundTimes = "1h/4h/12h/1d/2d/4d/7d/14d/30d";
 
-/// `A/B/...`, ascending and above 0; empty if it is not that.
+/// Reads `A/B/...`, ascending and above 0; empty for any other text.
 std::vector<SimDuration> parse_limits(std::string_view text) {
   std::vector<SimDuration> limits;
   for (const std::string_view part : split(text, '/')) {

@@ -19,9 +19,9 @@ namespace vtrain {
 namespace {
 
 // Models of the zoo by the number of GPUs on which they are trained. Mixed-precision Adam keeps about 18
-// bytes a parameter: 80 GB hold at most 4 billion parameters a GPU, and the table stays at half of that for
-// the activations. Global batches are the published ones, smaller where few GPUs would take minutes for an
-// iteration.
+// bytes per parameter, so 80 GB hold at most 4 billion parameters. The table uses at most half of this,
+// because activations need memory too. Global batches are the published ones, or smaller if an iteration on
+// few GPUs would take minutes.
 constexpr std::array kModelChoices = {
     ModelChoice{GpuCount(1), "gpt3-125m", 64},          ModelChoice{GpuCount(1), "gpt3-350m", 64},
     ModelChoice{GpuCount(1), "gpt3-1.3b", 32},          ModelChoice{GpuCount(2), "gpt3-350m", 128},
@@ -37,9 +37,9 @@ constexpr std::array kModelChoices = {
     ModelChoice{GpuCount(128), "megatron-76.1b", 1792}, ModelChoice{GpuCount(128), "gpt3-175b", 768},
 };
 
-/// Jobs of the Lingjun cluster that train a model with this name, by size.
+/// Number of jobs of the Lingjun cluster that train a model, by size.
 struct LingjunJobs {
-  GpuCount most_gpus{1};  ///< for jobs with at most so many GPUs, and more than half as many
+  GpuCount most_gpus{1};  ///< largest number of GPUs of the jobs, which have more than half as many
   std::string_view model;
   double jobs = 0;
 };
@@ -47,10 +47,9 @@ struct LingjunJobs {
 // Alibaba Lingjun, 2023: 632 LLM training jobs with a named model and a number of GPUs, counted by us by
 // model and GPUs in the jobs that github.com/niwehao/BTB-NCCL extracted from
 // github.com/alibaba/alibaba-lingjun- dataset-2023 (Apache-2.0; Cao et al., SIGCOMM'24). Left out: other
-// models, inference, and jobs that never got a GPU. The names stand for models of the zoo: GPT-3b, -7b and
-// -13b for GPT-3 of that size, llama_30b for mpt-30b, 65b and 66b for llama2-70b. `llama` and `gpt` without a
-// size are a model of that family with at most two billion parameters a GPU, half of what the memory of 80 GB
-// would hold.
+// models, inference, and jobs that never got a GPU. The names mean models of the zoo: GPT-3b, -7b and -13b
+// for GPT-3 of that size, llama_30b for mpt-30b, 65b and 66b for llama2-70b. `llama` and `gpt` without a size
+// are a model of that family with at most two billion parameters per GPU, half of what fits in 80 GB.
 constexpr std::array kLingjun = {
     LingjunJobs{GpuCount(1), "llama3.2-1b", 36}, LingjunJobs{GpuCount(1), "gpt3-1.3b", 2},
     LingjunJobs{GpuCount(2), "llama3.2-1b", 24}, LingjunJobs{GpuCount(2), "gpt3-1.3b", 3},
@@ -67,7 +66,7 @@ constexpr std::array kLingjun = {
     LingjunJobs{GpuCount(128), "mpt-30b", 19},
 };
 
-/// What a model that does not fit is replaced by, smallest first.
+/// Replacements of models that do not fit, smallest first.
 constexpr std::array<std::string_view, 12> kBySize = {"gpt3-125m", "gpt3-350m", "gpt3-760m",   "llama3.2-1b",
                                                       "gpt3-1.3b", "gpt3-2.7b", "llama3.2-3b", "gpt3-6.7b",
                                                       "llama2-7b", "gpt3-13b",  "llama2-13b",  "mpt-30b"};
@@ -75,7 +74,7 @@ constexpr std::array<std::string_view, 12> kBySize = {"gpt3-125m", "gpt3-350m", 
 constexpr std::int64_t kSequencesPerGpu = 16;
 constexpr Nanoseconds kLongestIteration{60e9};
 
-/// The entries of the smallest size that holds `num_gpus`, of the largest size for more.
+/// The entries of the smallest size of at least `num_gpus`, or of the largest size.
 template <class Entry, GpuCount Entry::*Size>
 std::span<const Entry> entries_of_size(std::span<const Entry> table, GpuCount num_gpus) {
   const auto first =
@@ -86,7 +85,7 @@ std::span<const Entry> entries_of_size(std::span<const Entry> table, GpuCount nu
   return table.subspan(static_cast<std::size_t>(low - table.begin()), static_cast<std::size_t>(high - low));
 }
 
-/// By `ModelId`, whether the catalogue has the models that a workload names.
+/// True, by `ModelId`, for the workload's models that the catalogue has.
 std::vector<bool> find_known_models(const Workload& workload, const FindModel& find) {
   std::vector<bool> known;
   for (const std::string& name : workload.models.names())
@@ -239,7 +238,7 @@ Result<std::string> assign_models(Workload& workload, const ModelMix& mix, std::
     ++assigned;
   }
   if (assigned == 0 && first_without) return fail(*std::move(first_without));
-  // Hundredths of a per cent: what rounds to none is none, and not -0.00.
+  // Hundredths of a per cent: a change that rounds to zero is 0, and not -0.00.
   const double change = before.count() > 0 ? std::round(1e4 * (after / before - 1)) / 100 : 0;
   std::string text = fmt::format("{} for {} of {} jobs, seed {} (synthetic; GPU-hours {})", mix.describe(),
                                  with_thousands(assigned), with_thousands(std::ssize(workload.jobs)), seed,

@@ -1,4 +1,4 @@
-/// How the jobs of a generated trace end, in what proportions.
+/// Statuses of the jobs of a generated trace, by proportion.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace vtrain {
 
-/// How many jobs end so.
+/// Weight of one status in a mix.
 struct StatusWeight {
   JobStatus status = JobStatus::Unknown;
   double weight = 0;
@@ -20,15 +20,15 @@ struct StatusWeight {
   friend bool operator==(const StatusWeight&, const StatusWeight&) = default;
 };
 
-/// Reads `completed=0.7,failed=0.3`, or `completed,failed`, which leaves those of `known`. An error where
-/// `known` has none of them.
+/// Reads `completed=0.7,failed=0.3`, or `completed,failed`, which keeps only these statuses of `known`. An
+/// error if `known` has none of them.
 Result<std::vector<StatusWeight>> parse_status_mix(std::string_view text,
                                                    std::span<const StatusWeight> known);
 
-/// For people: `completed 70.0 %, failed 30.0 %`.
+/// Text for people: `completed 70.0 %, failed 30.0 %`.
 std::string describe_status_mix(std::span<const StatusWeight> mix);
 
-/// Every job's status becomes one of the mix, which is not empty, drawn in proportion to the weights.
+/// Draws every job's status from the mix, which is not empty, in proportion to the weights.
 void draw_statuses(Workload& workload, std::span<const StatusWeight> mix, std::uint64_t seed);
 
 }  // namespace vtrain

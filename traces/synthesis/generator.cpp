@@ -13,7 +13,7 @@
 namespace vtrain {
 namespace {
 
-/// The gangs of the shape that fit into the limits.
+/// The gangs of the shape within the limits.
 std::vector<GangWeight> gangs_up_to(const GeneratorOptions& options) {
   std::vector<GangWeight> gangs;
   for (const GangWeight& gang : options.shape.gangs) {
@@ -24,7 +24,7 @@ std::vector<GangWeight> gangs_up_to(const GeneratorOptions& options) {
   return gangs;
 }
 
-/// Gang sizes, durations and models of the jobs.
+/// Draws gang sizes, durations and models of jobs.
 class JobSampler {
  public:
   JobSampler(const GeneratorOptions& options, const ModelCatalog& models)
@@ -73,7 +73,7 @@ class JobSampler {
   const GeneratorOptions& options_;
   std::vector<GangWeight> gangs_;
   WeightedChoice gang_choice_;
-  std::vector<double> most_fraction_;  ///< by gang, the part of its durations that is drawn
+  std::vector<double> most_fraction_;  ///< drawn part of the durations [gangs]
   bool rigid_;
   RandomStream size_stream_, duration_stream_;
   ModelAssigner models_;
@@ -82,9 +82,8 @@ class JobSampler {
 /// Instants of submissions, in order, from 0 to the end of the span.
 std::vector<SimTime> draw_submissions(const GeneratorOptions& options, std::size_t count, Seconds span) {
   RandomStream random(options.seed, "submissions");
-  // Given how many points a Poisson process has, they lie like sums of exponential gaps scaled to the whole.
-  // The gaps are of the process in which the rate is 1; the inverse of the rate's integral gives them the
-  // rhythm.
+  // A given number of points of a Poisson process are distributed like scaled sums of exponential gaps. The
+  // gaps belong to a process with rate 1; the inverse of the rate's integral adds the rhythm.
   std::vector<double> sums(count, 0.0);
   const WorkloadShape& shape = options.shape;
   const auto draw_gap = [&] {
@@ -94,10 +93,10 @@ std::vector<SimTime> draw_submissions(const GeneratorOptions& options, std::size
   };
   for (std::size_t i = 1; i < count; ++i)
     sums[i] = sums[i - 1] + draw_gap();
-  if (sums.back() <= 0) sums.back() = 1;  // a few gaps that are all 0
+  if (sums.back() <= 0) sums.back() = 1;  // all gaps are 0
   DayRhythm rhythm = shape.rhythm();
   if (options.arrivals == Arrivals::Stationary) rhythm.amplitude = 0;
-  // The instant at which the integral is `target`, by Newton's method from one before it.
+  // The instant at which the integral is `target`, by Newton's method from an earlier instant.
   const auto solve = [&](double before, double target) {
     constexpr double kTolerance = 1e-4;
     constexpr int kMostSteps = 50;
@@ -107,7 +106,7 @@ std::vector<SimTime> draw_submissions(const GeneratorOptions& options, std::size
       at += change;
       if (std::abs(change) < kTolerance) return std::clamp(at, 0.0, span.count());
     }
-    // Of a steep rhythm the steps may go back and forth; halving the interval cannot.
+    // With a strong rhythm the steps may oscillate; halving the interval cannot.
     double low = before;
     double high = span.count();
     while (high - low >= kTolerance) {
@@ -124,7 +123,7 @@ std::vector<SimTime> draw_submissions(const GeneratorOptions& options, std::size
     t = solve(t, target);
     submissions[i] = SimTime(std::chrono::milliseconds(std::llround(t * 1e3)));
   }
-  // Rounding, and the tolerance of the steps, may swap neighbours by a millisecond.
+  // Rounding and the tolerance of the steps may put neighbours out of order by a millisecond.
   std::sort(submissions.begin(), submissions.end());
   return submissions;
 }
@@ -183,7 +182,7 @@ Result<double> draw_jobs(const GeneratorOptions& options, const ModelCatalog& mo
   return gpu_seconds;
 }
 
-/// Tenants of the shape, each with its own sizes of jobs.
+/// Draws tenants of the shape, each with its own sizes of jobs.
 void draw_tenants_by_size(Workload& workload, const WorkloadShape& shape, std::uint64_t seed) {
   const std::vector<TenantId> tenants = add_tenants(workload, shape.tenants.size());
   const std::size_t num_rows = shape.tenant_sizes.size();
@@ -203,7 +202,7 @@ void draw_tenants_by_size(Workload& workload, const WorkloadShape& shape, std::u
   }
 }
 
-/// Statuses of the shape, by size and run time.
+/// Draws statuses of the shape, by size and run time.
 void draw_statuses_by_run_time(Workload& workload, const WorkloadShape& shape, std::uint64_t seed) {
   std::vector<double> weights_of_all;
   for (const StatusWeight& entry : shape.statuses)

@@ -21,20 +21,21 @@ namespace {
 constexpr double kDay = DayRhythm::kDay;
 constexpr double kRadiansPerSecond = DayRhythm::kRadiansPerSecond;
 
-/// Close together where jobs are shortest and longest, because both tails of run times are long.
+/// Fractions of the fitted quantiles: denser for the shortest and longest jobs, because both tails of run
+/// times are long.
 constexpr std::array<double, 24> kFittedFractions = {0,   0.01, 0.02, 0.05, 0.1,  0.15,  0.2,   0.25,
                                                      0.3, 0.4,  0.5,  0.6,  0.7,  0.75,  0.8,   0.85,
                                                      0.9, 0.93, 0.95, 0.98, 0.99, 0.995, 0.999, 1};
 
 using SecondsBySize = std::map<GpuCount, std::vector<double>>;
 
-/// Six significant digits, which are more than a sample of jobs can tell and make a short file.
+/// Rounds to six significant digits: more than a sample of jobs can show, and short in the file.
 double rounded(double value) {
   return round_to_digits(value, 6);
 }
 
-/// The quantile of ascending values; between two of them the logarithm is linear, as in
-/// `DurationQuantiles::at`, or the value where one is 0.
+/// The quantile of ascending values. Between two values the logarithm is interpolated linearly, as in
+/// `DurationQuantiles::at`, or the value if one is 0.
 double value_at(const std::vector<double>& values, double fraction) {
   const double rank = fraction * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(rank);
@@ -44,12 +45,12 @@ double value_at(const std::vector<double>& values, double fraction) {
   return low > 0 ? low * std::pow(high / low, part) : part * high;
 }
 
-/// Ascending sizes in groups of at least 100 jobs: a size with fewer goes with the next larger ones, the
-/// largest with those before.
+/// Ascending sizes in groups of at least 100 jobs. A size with fewer jobs joins the next larger ones; the
+/// largest sizes join the group before.
 std::vector<SecondsBySize> group_sizes(SecondsBySize by_size) {
   constexpr std::size_t kFewest = 100;
   std::vector<SecondsBySize> groups;
-  std::size_t jobs = kFewest;  // of the last group
+  std::size_t jobs = kFewest;  // number of jobs in the last group
   for (auto& [num_gpus, seconds] : by_size) {
     if (jobs >= kFewest) {
       groups.emplace_back();
@@ -65,19 +66,19 @@ std::vector<SecondsBySize> group_sizes(SecondsBySize by_size) {
   return groups;
 }
 
-/// The exponent b with which jobs that are drawn from a group hold GPUs for as long as those of the trace.
-/// Run times t on g GPUs are drawn as t / g^b whatever the size and multiplied by g^b of another job, so that
+/// The exponent b with which jobs drawn from a group have as many GPU-hours as those of the trace. Run times
+/// t on g GPUs are drawn as t / g^b, independent of the size, and multiplied by g^b of another job, so that
 ///
 ///     log(mean of g^(1 + b)) + log(mean of t / g^b) = log(mean of g t)
 ///
-/// The left side is convex in b and equals the right one at b = -1, where sizes do not matter to the product.
-/// Beyond it the sign of the difference changes at most once, at the exponent that is wanted.
+/// The left side is convex in b and equals the right one at b = -1, where sizes do not affect the product.
+/// Above -1 the sign of the difference changes at most once, at the wanted exponent.
 double fit_size_exponent(const SecondsBySize& group) {
   if (group.size() < 2) return 0;
   double jobs = 0;
   double gpu_seconds = 0;
   struct Size {
-    double relative = 0;  ///< to the largest, so that powers stay small
+    double relative = 0;  ///< size relative to the largest, so that powers stay small
     double jobs = 0;
     double seconds = 0;
   };
@@ -105,11 +106,11 @@ double fit_size_exponent(const SecondsBySize& group) {
     const double middle = (least + most) / 2;
     (drawn_hold_more(middle) ? most : least) = middle;
   }
-  constexpr double kDigits = 1e2;  // half a hundredth changes run times of 64-fold sizes by 2 %
+  constexpr double kDigits = 1e2;  // an error of 0.005 changes run times at 64 times the size by 2 %
   return std::round(least * kDigits) / kDigits;
 }
 
-/// The quantile at each kept fraction, of run times as on the most GPUs of the group.
+/// The quantiles of a group at each fitted fraction, scaled to its largest number of GPUs.
 DurationQuantiles fit_durations(const SecondsBySize& group) {
   DurationQuantiles quantiles{.most_gpus = group.rbegin()->first,
                               .fractions = {kFittedFractions.begin(), kFittedFractions.end()},
@@ -126,7 +127,7 @@ DurationQuantiles fit_durations(const SecondsBySize& group) {
   return quantiles;
 }
 
-/// Sets the day's rhythm; says whether it is more than chance.
+/// Sets the day's rhythm. Returns true if it is more than chance.
 bool fit_rhythm(const std::vector<double>& submissions, WorkloadShape& shape) {
   constexpr double kFewestDays = 2;
   constexpr double kMostAmplitude = 0.95;
@@ -145,13 +146,13 @@ bool fit_rhythm(const std::vector<double>& submissions, WorkloadShape& shape) {
   shape.day_amplitude = rounded(std::min(kMostAmplitude, 2 * std::hypot(cosine, sine) / count));
   const double angle = std::atan2(sine, cosine);
   shape.day_peak = Seconds(rounded((angle < 0 ? angle + 2 * std::numbers::pi : angle) / kRadiansPerSecond));
-  // Without a rhythm the amplitude exceeds this once in exp(9) = 8,000 traces (Rayleigh's test).
+  // Without a rhythm, the amplitude exceeds this in one of exp(9) = 8,000 traces (Rayleigh's test).
   return shape.day_amplitude > 6 / std::sqrt(count);
 }
 
-/// The quantiles of ascending gaps. Where submissions pause for days the longest gap is far above all others,
-/// and a logarithm that is linear up to it would make up many such pauses: in its place stands the gap up to
-/// which the longest thousandth has the mean that it has, if that is shorter.
+/// The quantiles of ascending gaps. If submissions pause for days, the longest gap is far above all others,
+/// and linear interpolation of logarithms would invent many such pauses. So the last quantile is the gap with
+/// which the longest thousandth keeps its mean, if that gap is shorter.
 std::vector<double> fit_gap_quantiles(const std::vector<double>& gaps) {
   std::vector<double> quantiles;
   for (const double fraction : kFittedFractions)
@@ -177,8 +178,8 @@ std::vector<double> fit_gap_quantiles(const std::vector<double>& gaps) {
   return quantiles;
 }
 
-/// Sets the spread of the gaps; says whether they differ from those of a Poisson process. Gaps are measured
-/// on a clock that runs with the rate, so that the rhythm does not spread them.
+/// Sets the spread of the gaps. Returns true if they differ from those of a Poisson process. Gaps are
+/// measured on a clock that runs with the rate, so that the rhythm does not widen the spread.
 bool fit_gaps(const std::vector<double>& submissions, WorkloadShape& shape) {
   const DayRhythm rhythm = shape.rhythm();
   std::vector<double> gaps;
@@ -192,7 +193,7 @@ bool fit_gaps(const std::vector<double>& submissions, WorkloadShape& shape) {
 
   if (gaps.back() > 0) shape.gap_seconds = fit_gap_quantiles(gaps);
 
-  // Of a log-normal distribution the quantile of normal score z is mean x exp(z sigma - sigma^2 / 2).
+  // In a log-normal distribution the quantile with normal score z is mean x exp(z sigma - sigma^2 / 2).
   struct Level {
     double fraction;
     double score;
@@ -217,7 +218,7 @@ bool fit_gaps(const std::vector<double>& submissions, WorkloadShape& shape) {
          kDeviations / std::sqrt(static_cast<double>(gaps.size()));
 }
 
-/// Sets how many jobs tenants have, most first, and of tenants with enough jobs by group of sizes.
+/// Sets the number of jobs of each tenant, most first, and by group of sizes for tenants with enough jobs.
 void fit_tenants(const Workload& workload, WorkloadShape& shape) {
   constexpr std::size_t kMostRows = 200;
   constexpr double kFewest = 100;
@@ -251,12 +252,12 @@ void fit_tenants(const Workload& workload, WorkloadShape& shape) {
     }
   }
   if (shape.tenant_sizes.size() < shape.tenants.size()) shape.tenant_sizes.push_back(std::move(rest));
-  // Groups in which no tenant has a job, and the only group, tell nothing of tenants.
+  // A group in which no tenant has a job, or a single group, gives no information on tenants.
   const bool complete = std::find(all.begin(), all.end(), 0.0) == all.end();
   if (!complete || num_groups < 2 || shape.tenant_sizes.size() < 2) shape.tenant_sizes.clear();
 }
 
-/// Sets how jobs end, also by group of sizes and quarter of run times.
+/// Sets the statuses of jobs, also by group of sizes and quarter of run times.
 void fit_statuses(const Workload& workload, WorkloadShape& shape) {
   std::vector<double> counts(status_names().size());
   for (const Job& job : workload.jobs) {

@@ -1,4 +1,4 @@
-/// Fits a generator's shape to a trace, so that it can be published in the trace's place: `vtrain trace fit`.
+/// Fits a generator's shape to a trace, to be published in place of the trace: `vtrain trace fit`.
 #pragma once
 
 #include <string>
@@ -9,30 +9,30 @@
 
 namespace vtrain {
 
-/// The fewest jobs to which a shape is fitted.
+/// The smallest number of jobs to which a shape is fitted.
 inline constexpr std::size_t kFewestFittedJobs = 100;
 
-/// The shape of the jobs, which are ordered by submission. Kept are:
+/// The shape of the jobs of a workload, which is ordered by submission. It contains:
 ///
-/// * how many jobs have each number of GPUs;
-/// * quantiles of the durations of each number of GPUs, of neighbouring numbers together where they have less
-///   than 100 jobs, with the power of the number of GPUs by which these durations are to be multiplied for
-///   generated jobs to hold as many GPU-hours as those of the trace;
-/// * the mean gap between submissions; the day's rhythm, as the first harmonic over the whole days of the
-///   trace (none below two days); 24 quantiles of the gaps besides that rhythm, the last such that the
-///   longest thousandth has its mean, and their spread as the sigma of a log-normal distribution with their
-///   mean and median (a higher quantile where half of the gaps are 0);
-/// * how many jobs each tenant has, without its name, most first (at most 10,000 tenants); of those with 100
-///   jobs and more (at most 200) by the groups of numbers of GPUs that have durations of their own, of the
-///   others together;
-/// * how many jobs ended in each way, by those groups and the quarter of their durations.
+/// * the number of jobs by number of GPUs;
+/// * quantiles of the durations by number of GPUs; neighbouring numbers with less than 100 jobs share them. A
+///   power of the number of GPUs multiplies these durations, so that generated jobs have as many GPU-hours as
+///   the trace;
+/// * the mean gap between submissions, and the day's rhythm, the first harmonic over the whole days of the
+///   trace (none below two days). Of the gaps without that rhythm, 24 quantiles, the last chosen so that the
+///   longest thousandth keeps its mean. Their spread is the sigma of a log-normal distribution with their
+///   mean and median (a higher quantile if half of the gaps are 0);
+/// * the number of jobs of each tenant, without its name, most first (at most 10,000 tenants). Tenants with
+///   100 jobs or more (at most 200) also have it by group of numbers of GPUs with shared durations; all other
+///   tenants have one such row together;
+/// * the number of jobs by status, by those groups, and by quarter of their durations.
 ///
-/// Nothing else leaves the trace: no names, no instants, of gaps 24 values, and of durations 24 values and a
-/// power for 100 jobs or more. Where one of two sizes of such a group has a single job, the power tells about
-/// how long that ran. Of gaps the order is not kept, and of durations not which tenant they are of.
-/// `arrivals` is `Bursty` where the median gap is not that of a Poisson process, `Diurnal` where the rhythm
-/// is more than chance. Jobs without a duration are left out; an error if fewer than `kFewestFittedJobs`
-/// stay. O(n log n).
+/// Nothing else of the trace is published: no names, no instants, only 24 values for gaps, and 24 durations
+/// and a power for 100 jobs or more. If one of two sizes of such a group has a single job, the power shows
+/// about how long that job ran. The order of gaps and the tenants of durations are not kept. `arrivals` is
+/// `Bursty` if the median gap is not that of a Poisson process, otherwise `Diurnal` if the rhythm is more
+/// than chance. Jobs without a duration are left out; an error if fewer than `kFewestFittedJobs` remain. O(n
+/// log n).
 Result<WorkloadShape> fit_shape(const Workload& workload, std::string name);
 
 }  // namespace vtrain

@@ -39,7 +39,7 @@ std::string list_json(const Numbers& numbers) {
   return "[" + text + "]";
 }
 
-/// Entries one a line, as `[` ... `]` in two blanks.
+/// Entries as a list, one per line, with an indent of two blanks.
 template <class Entries, class Show>
 std::string table_json(const Entries& entries, Show show) {
   std::string text;
@@ -48,7 +48,7 @@ std::string table_json(const Entries& entries, Show show) {
   return "[" + text + "\n  ]";
 }
 
-/// The parts of one document; the first error ends the reading.
+/// Reads the parts of one document; stops at the first error.
 class ShapeReader {
  public:
   explicit ShapeReader(const JsonDocument& document) : document_(document), root_(document.root()) {}
@@ -86,7 +86,7 @@ class ShapeReader {
     return !fields.error();
   }
 
-  /// The list under a key, null when it is no list of 1 to `kMostEntries` entries.
+  /// The list under a key, null if it is no list of 1 to `kMostEntries` entries.
   const json* list(const json& object, std::string_view key) {
     const auto found = object.find(key);
     if (found == object.end()) {
@@ -102,7 +102,7 @@ class ShapeReader {
     return nullptr;
   }
 
-  /// The numbers of a list, each in [low, high].
+  /// Reads the numbers of a list, each in [low, high].
   bool numbers(const json& object, std::string_view key, double low, double high, std::vector<double>& to) {
     const json* const entries = list(object, key);
     if (entries == nullptr) return false;
@@ -178,7 +178,7 @@ class ShapeReader {
             list_json(gaps)));
   }
 
-  /// Rows of `width` numbers under a key.
+  /// Reads rows of `width` numbers under a key.
   bool rows(const json& object, std::string_view key, std::size_t width,
             std::vector<std::vector<double>>& to) {
     const json* const entries = list(object, key);
@@ -216,7 +216,7 @@ class ShapeReader {
             entry, "most_gpus",
             expected_found("ascending numbers of GPUs", std::to_string(quantiles.most_gpus.value)));
       }
-      // The range is that of run times on one GPU, which are told as on the most.
+      // The range is for run times on one GPU; the file has run times on the most GPUs.
       const double factor = std::pow(quantiles.most_gpus.value, quantiles.size_exponent);
       constexpr double kLeastSeconds = 1e-9;
       if (!numbers(entry, "seconds", kLeastSeconds * std::min(1.0, factor),

@@ -1,5 +1,5 @@
-/// A generator's shape as a JSON file: what `vtrain trace fit` writes and `vtrain trace generate --from`
-/// reads.
+/// A generator's shape as a JSON file, written by `vtrain trace fit` and read by `vtrain trace generate
+/// --from`.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace vtrain {
 
-/// The shape as JSON, one table entry a line; numbers as short as they can be without loss:
+/// The shape as JSON, with one table entry per line and numbers as short as possible without loss:
 ///
 ///     {
 ///       "vtrain_generator": 1,
@@ -25,17 +25,18 @@ namespace vtrain {
 ///       "statuses": {"completed": 0.604, ...}
 ///     }
 ///
-/// `statuses` of `durations` has a list for each quarter of the run times, with a number for each status.
-/// `tenant_sizes` has a list for each tenant, with its jobs by entry of `durations`; the last list is of all
+/// `statuses` of `durations` has a list for each quarter of the run times, with one number per status.
+/// `tenant_sizes` has a list for each tenant, with its jobs by entry of `durations`; the last list is for all
 /// other tenants.
 std::string shape_to_json(const WorkloadShape& shape);
 
-/// Reads it back. All keys but `summary`, `gap_seconds`, `size_exponent`, `tenants`, `tenant_sizes` and both
-/// `statuses` must be there, and no others. Sizes ascend, durations do not descend and are above 0 and at
-/// most 100 years (on one GPU, where there is an exponent), at most 10,000 sizes and tenants.
+/// Reads a shape from JSON. All keys but `summary`, `gap_seconds`, `size_exponent`, `tenants`, `tenant_sizes`
+/// and both `statuses` are required; unknown keys are errors. Sizes ascend. Durations do not descend; they
+/// are above 0 and at most 100 years (on one GPU, if there is an exponent). There are at most 10,000 sizes
+/// and tenants.
 Result<WorkloadShape> parse_shape(std::string text, const std::string& file);
 
-/// Reads a file of at most 64 MB, plain or packed.
+/// Reads a shape from a file of at most 64 MB, plain or packed.
 Result<WorkloadShape> read_shape(const std::string& path);
 
 }  // namespace vtrain

@@ -39,7 +39,7 @@ constexpr std::array<DurationTable, 4> kItpDurations = {
 
 // Microsoft Philly, August to December 2017: 109,570 jobs rebuilt from published derivatives of the log of
 // Jeon et al., USENIX ATC'19 (github.com/msr-fiddle/philly-traces, CC-BY-4.0; modified). Counted by us; the
-// 52 jobs whose gang is not a power of two are left out of the weights.
+// weights omit the 52 jobs whose gang is not a power of two.
 constexpr std::array<GangWeight, 8> kPhillyGangs = {{{GpuCount(1), 95483},
                                                      {GpuCount(2), 2469},
                                                      {GpuCount(4), 5227},
@@ -54,7 +54,7 @@ constexpr std::array<DurationTable, 4> kPhillyDurations = {
      {GpuCount(8), {1, 72, 378, 8596, 90017, 285575, 516066, 869052, 1255558, 1887155, 3613118, 4628226}},
      {GpuCount(128), {1, 46, 253, 4904, 48179, 161326, 335284, 610200, 727327, 891298, 1428142, 1710643}}}};
 
-// How Philly's 112,956 GPU jobs ended, by final state: summary statistics of AcmeTrace, cluster_summary.csv
+// Philly's 112,956 GPU jobs by final state: summary statistics of AcmeTrace, cluster_summary.csv
 // (github.com/InternLM/AcmeTrace, CC-BY-4.0).
 constexpr std::array<StatusWeight, 3> kPhillyStatuses = {
     {{JobStatus::Completed, 0.604}, {JobStatus::Failed, 0.305}, {JobStatus::Cancelled, 0.09}}};
@@ -100,7 +100,7 @@ const std::array<WorkloadShape, 2>& shapes() {
   return all;
 }
 
-/// The value at a fraction; between two that are kept the logarithm is linear, or the value where one is 0.
+/// The value at a fraction. Between two kept values the logarithm is linear, or the value if one is 0.
 double quantile(const std::vector<double>& fractions, const std::vector<double>& values, double fraction) {
   const auto above = std::upper_bound(fractions.begin() + 1, fractions.end() - 1, fraction);
   const auto i = static_cast<std::size_t>(above - fractions.begin());
@@ -114,8 +114,8 @@ double hours_of(double seconds) {
   return seconds / kSecondsPerHour;
 }
 
-/// The mean between two quantiles: of low x (high / low)^u over u in [0, 1]. That of the square is
-/// (high^2 - low^2) / (2 ln(high / low)), which is the mean times the middle.
+/// The mean between two quantiles: of low x (high / low)^u over u in [0, 1]. The mean of the square is
+/// (high^2 - low^2) / (2 ln(high / low)), which is this mean times (low + high) / 2.
 double mean_between(double low, double high) {
   constexpr double kSame = 1e-9;  // below, the logarithm loses its digits
   return high - low < kSame * low ? low : (high - low) / std::log(high / low);
@@ -165,8 +165,8 @@ double WorkloadShape::gap_at(double fraction) const {
 
 GeneratedGpuHours generated_gpu_hours(const WorkloadShape& shape) {
   double jobs = 0;
-  double mean = 0;    // of the GPU-hours of a job, times `jobs`
-  double square = 0;  // the same of their square
+  double mean = 0;    // mean GPU-hours of a job, times `jobs`
+  double square = 0;  // mean square of these GPU-hours, times `jobs`
   for (const GangWeight& gang : shape.gangs) {
     const DurationQuantiles& quantiles = shape.durations_of(gang.num_gpus);
     const double gpus = gang.num_gpus.value * quantiles.size_factor(gang.num_gpus);

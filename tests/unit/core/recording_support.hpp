@@ -1,4 +1,4 @@
-/// A small recording for tests, made up from round numbers.
+/// A small invented recording with round numbers, for tests.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace vtrain::testing {
 
-/// A recording of a made-up GPU `NVIDIA H200, made up`: products of one linear layer in bf16, fused attention
-/// forward and backward, a layer norm, Adam, and two all-reduces.
+/// A recording of an invented GPU `NVIDIA H200, made up`: products of one linear layer in bf16, fused
+/// attention forward and backward, a layer norm, Adam, and two all-reduces.
 inline std::string recording_text() {
   const auto op = [](std::string_view key, std::string_view fields, int time_ns) {
     const std::string time = std::to_string(time_ns);

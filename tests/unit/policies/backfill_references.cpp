@@ -74,7 +74,7 @@ class ReferenceEasyFast final : public Policy {
   std::vector<JobId> running_;
 };
 
-/// What the two policies with a profile share. Under `count` placement a slot that begins now always starts.
+/// Base of the two policies with a profile. Under `count` placement, a slot that begins now always starts.
 class ProfilePolicy : public Policy {
  protected:
   void update(SchedulingPass& pass) {
@@ -184,8 +184,7 @@ class ReferenceConservative final : public ProfilePolicy {
   std::vector<SimTime>& first_promises_;
 };
 
-/// GPUs free from now on, as the textbook's reader would write them down: steps of a time and a count, the
-/// last for ever.
+/// Free GPUs from now on, in the textbook's form: steps of a time and a count, the last without end.
 class CountProfile {
  public:
   CountProfile(SimTime now, std::int64_t free) : steps_{{now, free}} {}
@@ -219,7 +218,7 @@ class CountProfile {
   std::list<std::pair<SimTime, std::int64_t>> steps_;
 };
 
-/// What the two textbook policies share.
+/// Base of the two textbook policies.
 class TextbookPolicy : public Policy {
  protected:
   void update(const SchedulingPass& pass) {
@@ -245,7 +244,7 @@ class TextbookPolicy : public Policy {
   }
 
   std::vector<JobId> running_;
-  std::list<JobId> waiting_;  ///< in order of arrival
+  std::list<JobId> waiting_;  ///< waiting jobs in order of arrival
 };
 
 class TextbookEasy final : public TextbookPolicy {

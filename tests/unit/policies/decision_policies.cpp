@@ -19,7 +19,7 @@ std::int64_t total(const std::vector<std::int64_t>& gpus) {
   return sum;
 }
 
-/// Keeps what was said of live jobs when they were submitted.
+/// Keeps the submitted data of live jobs.
 class Remembers : public DecisionPolicy {
  public:
   void begin_on(const ClusterView&) override { jobs_.clear(); }
@@ -35,7 +35,7 @@ class Remembers : public DecisionPolicy {
   std::map<JobId, JobView> jobs_;
 };
 
-/// Runs go on; the first waiting jobs start, in order of arrival, as long as they fit.
+/// FIFO: running jobs continue; waiting jobs start in order of arrival, up to the first that does not fit.
 class FifoByValues final : public Remembers {
   Decision decide(const PassEvents& events) override {
     remember(events);
@@ -57,7 +57,7 @@ class FifoByValues final : public Remembers {
   }
 };
 
-/// The jobs with the least left to do that fit, whoever runs now.
+/// SRTF: runs the jobs with the least remaining work that fit; running jobs have no priority.
 class ShortestRemainingByValues final : public Remembers {
  public:
   bool is_clairvoyant() const override { return true; }
@@ -87,7 +87,7 @@ class ShortestRemainingByValues final : public Remembers {
   }
 };
 
-/// EASY, planned anew from nothing in every pass.
+/// EASY, planned from the beginning in every pass.
 class EasyByValues final : public Remembers {
   Decision decide(const PassEvents& events) override {
     remember(events);
@@ -141,7 +141,7 @@ class EasyByValues final : public Remembers {
   }
 };
 
-/// A pass as values tell of it.
+/// A scheduling pass built from values.
 class PassOfValues final : public SchedulingPass {
  public:
   void begin(const ClusterView& cluster) {
@@ -181,8 +181,8 @@ class PassOfValues final : public SchedulingPass {
     overheads_ = no_overheads_;
   }
 
-  /// The decision that the commands make: jobs that keep what they hold, then others in the order of the
-  /// commands, in which placement is to find room for them.
+  /// The decision from the commands: first jobs that keep their GPUs, then others in the order of the
+  /// commands. Placement finds room for them in this order.
   Decision take_decision(const PassEvents& events) {
     std::vector<JobId> order;
     for (const LiveView& live : events.live) {
@@ -261,10 +261,10 @@ class PassOfValues final : public SchedulingPass {
   std::vector<JobId> arrived_;
   std::vector<Job> known_;
   static constexpr std::size_t kMostCurves = 4096;
-  std::vector<SpeedByGpus> known_curves_;  ///< which stay where they are, as those of a trace do
+  std::vector<SpeedByGpus> known_curves_;  ///< curves with stable addresses, as in a trace
   std::vector<JobProgress> progress_by_job_;
-  std::vector<JobId> given_;               ///< to which commands of this pass give GPUs
-  std::vector<JobOverhead> no_overheads_;  ///< empty unless jobs may be disrupted
+  std::vector<JobId> given_;               ///< jobs that get GPUs by commands of this pass
+  std::vector<JobOverhead> no_overheads_;  ///< overheads of jobs; empty if jobs cannot be disrupted
 };
 
 class PolicyOnValues final : public DecisionPolicy {

@@ -1,4 +1,4 @@
-/// Policies written a second time, as plainly as can be, on values.
+/// Simple second implementations of policies, as decisions on values.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@ namespace vtrain::testing {
 /// `fifo`, `srtf` or `easy` as a `DecisionPolicy`.
 std::unique_ptr<DecisionPolicy> make_decision_policy(std::string_view name);
 
-/// A policy of the in-process interface that sees nothing but values: it is shown a pass that is made of
-/// `PassEvents`, and what it commands becomes a `Decision`. For replays without disruptions, on GPUs of one
+/// Adapter that runs a policy of the in-process interface on values. The policy sees a pass made of
+/// `PassEvents`, and its commands become a `Decision`. Only for replays without disruptions, on GPUs of one
 /// type, under placements that refuse no gang.
 std::unique_ptr<DecisionPolicy> on_values(std::unique_ptr<Policy> policy);
 

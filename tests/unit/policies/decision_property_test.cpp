@@ -1,4 +1,4 @@
-/// Policies that decide on values give the schedules of the built-in ones.
+/// Policies that decide on values must give the schedules of the built-in policies.
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -23,7 +23,7 @@ namespace {
 constexpr std::int32_t kTotalGpus = 20;
 constexpr const char* kCluster = "2x8+1x4";
 
-/// Random jobs whose times differ to the nanosecond, so that no order is left to chance.
+/// Random jobs whose times differ to the nanosecond, so that there are no ties.
 Workload workload_without_ties(std::uint64_t seed) {
   RandomStream random(seed, "ties");
   Workload workload = random_workload(seed, 120, kTotalGpus + 1, std::chrono::seconds(1));
@@ -35,7 +35,7 @@ Workload workload_without_ties(std::uint64_t seed) {
   return workload;
 }
 
-/// Failures, drained nodes and costs of interruption.
+/// Random failures, drained nodes and costs of interruption.
 Disruptions some_disruptions(std::uint64_t seed) {
   RandomStream random(seed, "disruptions");
   Disruptions disruptions;
@@ -56,7 +56,7 @@ Disruptions some_disruptions(std::uint64_t seed) {
   return disruptions;
 }
 
-/// Decides what another policy decides that knows only JSON.
+/// Passes events and decisions of another policy through JSON.
 class ThroughJson final : public DecisionPolicy {
  public:
   explicit ThroughJson(std::unique_ptr<DecisionPolicy> inner) : inner_(std::move(inner)) {}

@@ -1,4 +1,4 @@
-/// What must hold of every policy when nodes fail, jobs write checkpoints and interruptions cost time.
+/// Properties of every policy when nodes fail, jobs write checkpoints and interruptions cost time.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ PolicySpecs disruptable_policies() {
       [](const Policy& policy) { return policy.copes_with_disruptions() && !policy.repeats_log(); });
 }
 
-/// Outages of random nodes, many at once and overlapping, all of which end.
+/// Outages of random nodes, many simultaneous and overlapping; all end.
 std::vector<Outage> random_outages(RandomStream& random, SimDuration tick) {
   std::vector<Outage> outages;
   for (int i = 0; i < 12; ++i) {
@@ -64,7 +64,7 @@ SimulationResult replay(const Workload& workload, const std::string& spec, const
                          {.placement = placement, .record_segments = true, .disruptions = disruptions});
 }
 
-/// Held GPU-seconds are the work that was asked for plus what was lost, to the last digit.
+/// Checks that held GPU time is exactly the jobs' work plus the losses.
 void check_work(const Workload& workload, const SimulationResult& result) {
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
     const Job& job = workload.jobs[i];
@@ -80,9 +80,9 @@ void check_work(const Workload& workload, const SimulationResult& result) {
   }
 }
 
-/// The same for policies that look once a slot: a job keeps its GPUs until they see that its work is done, at
-/// the latest a slot after the end that was planned, which is at the end of a slot; and as long again if it
-/// is interrupted before.
+/// Checks GPU time for policies that decide once per slot. A job keeps its GPUs until the policy sees that
+/// its work is done. This is at most one slot after the planned end, which is at the end of a slot. Each
+/// interruption may add as much.
 void check_slotted_work(const Workload& workload, const SimulationResult& result, SimDuration slot) {
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
     const Job& job = workload.jobs[i];
@@ -101,7 +101,7 @@ bool books_its_own_progress(const std::string& spec) {
   return (*make_policy(spec))->progress_rule() == ProgressRule::Policy;
 }
 
-/// No GPUs are given out twice, none of a node that is out of service, and no job runs on a failed node.
+/// Checks that no GPU is assigned twice, or on a node out of service, and that no job runs on a failed node.
 void check_nodes(const Workload& workload, const SimulationResult& result) {
   for (const JobSegment& run : result.segments) {
     REQUIRE(run.num_gpus == workload.jobs[run.job.value].num_gpus);

@@ -13,24 +13,24 @@
 
 namespace vtrain::testing {
 
-/// What random elastic jobs are like.
+/// Properties of random elastic jobs.
 struct ElasticShape {
   int num_jobs = 60;
   /// Mean time between submissions, s.
   std::uint64_t gap_s = 150;
-  /// Of four jobs, so many have no deadline.
+  /// Number in four jobs without a deadline.
   std::uint64_t best_effort_of_4 = 1;
-  /// So many are rigid.
+  /// Number in four jobs that are rigid.
   std::uint64_t rigid_of_4 = 0;
-  /// So many take a hundredth of the time.
+  /// Number in four jobs that take a hundredth of the time.
   std::uint64_t short_of_4 = 0;
-  /// Speeds, work and deadlines in round numbers, so that plans end at the very second again and again;
-  /// otherwise speeds fall off at random, and submissions are not whole seconds.
+  /// True: speeds, work and deadlines are round numbers, so that plans often end exactly on a second. False:
+  /// gains from more GPUs are random, and submissions are not whole seconds.
   bool round = false;
 };
 
-/// Jobs that scale with falling returns (or not at all, the rigid ones), with and without deadlines, on up to
-/// 16 GPUs. All deadlines can be met by the job alone or not; that is for admission to find out.
+/// Jobs that scale with falling returns (rigid jobs do not scale), with and without deadlines, on up to 16
+/// GPUs. A job alone on the cluster may or may not meet its deadline; admission must find out.
 inline Workload random_elastic_workload(std::uint64_t seed, const ElasticShape& shape) {
   RandomStream random(seed, "elastic workload");
   RandomStream random_kind(seed, "kind of elastic workload");

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kHighest = std::numeric_limits<double>::infinity();
 
-/// A plan, and what it leaves free.
+/// A share plan, and the GPUs that it leaves free.
 struct ReferencePlan {
   GpuTimeline gpus;
   WholeSeconds end = 0;
@@ -35,7 +35,7 @@ struct ReferencePlan {
   }
 };
 
-/// One fill. Names: the due slot is the deadline, rounded up to whole slots from now.
+/// One fill of a job's share plan. The due time is the deadline, rounded up to whole slots from now.
 class Fill {
  public:
   Fill(const SlottedJob& job, const FillContext& context, const GpuTimeline& free)
@@ -69,13 +69,13 @@ class Fill {
   }
 
  private:
-  /// GPUs of at most `level` that are free at a step.
+  /// Largest level up to `level` that fits into the free GPUs of a step.
   std::int64_t fitting(std::int64_t level, std::int64_t free) const {
     return std::min(level, job_.level_within(free));
   }
 
-  /// Work done from `begin` to the step at `end` on so many GPUs: the last slot counts up to the deadline
-  /// only.
+  /// Work done from `begin` to the step at `end` on `gpus` GPUs; the last slot counts only up to the
+  /// deadline.
   double work(WholeSeconds begin, WholeSeconds end, std::int64_t gpus) const {
     return static_cast<double>((end == due_ ? job_.deadline : end) - begin) * job_.speed(gpus);
   }
@@ -92,7 +92,7 @@ class Fill {
     return {std::move(gpus_), end_, finished_, std::move(free_)};
   }
 
-  /// What was free at `time` before this plan.
+  /// GPUs that were free in the second before `time`, without this plan.
   std::int64_t given_before(WholeSeconds time) const { return given_.at(time - 1); }
 
   /// Holds the forced GPUs in the first step; true if the work is done in it.
@@ -113,7 +113,7 @@ class Fill {
     return false;
   }
 
-  /// The step from which on `level`, on every step up to the deadline, gets the work done.
+  /// The step from which `level`, on every step up to the deadline, completes the work.
   std::optional<WholeSeconds> enough_from(std::int64_t level) const {
     double done = 0;
     WholeSeconds next = due_;
@@ -130,7 +130,7 @@ class Fill {
     return std::nullopt;
   }
 
-  /// Books `level` from `full_from` on and the level below it before.
+  /// Books `level` from `full_from`, and the level below it before that.
   void book_until_done(std::int64_t level, std::int64_t below, WholeSeconds full_from) {
     const std::vector<GpuTimeline::Step> steps(free_.steps().begin(), free_.steps().end());
     // If rounding leaves no step to finish in.
@@ -156,7 +156,7 @@ class Fill {
     if (!given_.has(end_)) free_.set(end_, given_before(end_));
   }
 
-  /// Books a job that cannot be in time: `level` up to the deadline, then whatever it can hold.
+  /// Books a job that cannot meet its deadline: `level` up to the deadline, then as many GPUs as it can use.
   void book_late(std::int64_t level, std::optional<std::int64_t> forced) {
     const std::vector<GpuTimeline::Step> steps(free_.steps().begin(), free_.steps().end());
     for (std::size_t i = 0; i + 1 < steps.size() && steps[i + 1].time <= due_; ++i) {
@@ -203,9 +203,9 @@ class Fill {
   const GpuTimeline& given_;
   GpuTimeline free_;
   GpuTimeline gpus_;
-  WholeSeconds from_;  ///< nothing is booked before
+  WholeSeconds from_;  ///< first second that may be booked
   WholeSeconds due_;
-  double left_;  ///< iterations
+  double left_;  ///< remaining iterations
   WholeSeconds end_ = 0;
   WholeSeconds finished_ = 0;
 };
@@ -221,12 +221,12 @@ class ReferenceElasticFlow final : public SlottedPolicy {
       : SlottedPolicy(options.slot, options.keeps_plans()), options_(options) {}
 
  private:
-  /// A live job's plan and the one in which it holds its next level at once.
+  /// A live job's plan, and its plan with the next level now.
   struct Planned {
     ReferencePlan plan;
     ReferencePlan larger;
     std::int64_t larger_gpus = 0;
-    double gain = 0;  ///< GPU-seconds that `larger` takes beyond `plan`, per GPU
+    double gain = 0;  ///< additional GPU-seconds of `larger` over `plan`, per GPU
   };
 
   void decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) override {
@@ -254,7 +254,7 @@ class ReferenceElasticFlow final : public SlottedPolicy {
     if (next_change_ && *next_change_ >= *first_end) next_change_.reset();
   }
 
-  /// Keeps the plan of the last decision of one job after the other for whom new plans would be late.
+  /// Keeps the last decision's plans of jobs whose new plans would be late, one job after the other.
   void keep_plans() {
     kept_.clear();
     lost_.clear();
@@ -267,7 +267,7 @@ class ReferenceElasticFlow final : public SlottedPolicy {
     if (kept_.empty()) slots_from_ = context_.now;
   }
 
-  /// Finds the jobs that are late since nodes went out of service, whoever else is admitted.
+  /// Finds the jobs that are late because nodes went out of service, independent of other admissions.
   void find_lost() {
     lost_.clear();
     GpuTimeline free(context_.now, context_.cluster_gpus);
@@ -278,7 +278,7 @@ class ReferenceElasticFlow final : public SlottedPolicy {
     }
   }
 
-  /// In the order of planning: those that keep their plans first, then by deadline.
+  /// Jobs in the order of planning: first jobs that keep their plans, then by deadline.
   std::vector<std::uint32_t> in_order(std::vector<std::uint32_t> jobs) const {
     std::ranges::stable_sort(jobs, {}, [this](std::uint32_t id) {
       return std::pair(std::ranges::find(kept_, id) - kept_.begin(), live_job(id).deadline);
@@ -286,7 +286,7 @@ class ReferenceElasticFlow final : public SlottedPolicy {
     return jobs;
   }
 
-  /// The plan of the last decision from now on, of a job that keeps it, or a new one.
+  /// The remaining plan of the last decision for a job that keeps it, otherwise a new plan.
   ReferencePlan next_plan(std::uint32_t id, const GpuTimeline& free) const {
     if (std::ranges::find(kept_, id) == kept_.end()) return fill_share(live_job(id), context_, free);
     const ReferencePlan& old = plans_[id].plan;
@@ -425,7 +425,7 @@ class ReferenceElasticFlow final : public SlottedPolicy {
   ElasticFlowOptions options_;
   FillContext context_;
   GpuTimeline free_;
-  std::vector<Planned> plans_;  ///< by `JobId`
+  std::vector<Planned> plans_;  ///< plans by `JobId`
   std::set<std::uint32_t> lost_;
   std::vector<std::uint32_t> kept_;  ///< jobs that keep their plans of the last decision
   WholeSeconds slots_from_ = 0;

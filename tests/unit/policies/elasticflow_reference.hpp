@@ -1,5 +1,5 @@
-/// ElasticFlow in the plainest form: every plan is made anew, step by step, whenever anything may have
-/// changed. The policy itself must give the same schedules.
+/// ElasticFlow in the simplest form: every plan is made again, step by step, after every possible change. The
+/// policy itself must give the same schedules.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace vtrain::testing {
 
-/// Under `DecisionOverhead::None`.
+/// The reference policy, without decision overhead (`DecisionOverhead::None`).
 std::unique_ptr<Policy> reference_elasticflow(const ElasticFlowOptions& options);
 
 }  // namespace vtrain::testing

@@ -1,4 +1,4 @@
-/// Policies on gangs that placements refuse, or that are faster or slower than the policies plan with.
+/// Policies with gangs that placements refuse, or whose speed differs from the planned speed.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::int32_t kTotalGpus = 20;
 constexpr const char* kCluster = "2x8:a100+1x4:a100";
 
-/// Gangs that are spread have a third of the speed, on whatever GPUs.
+/// Speeds at which spread gangs have a third of the speed, on any GPUs.
 class Thirds final : public GangSpeedModel {
  public:
   bool knows(JobId job) const override { return job.value % 4 != 0; }
@@ -31,7 +31,7 @@ SimulationResult replay(const Workload& workload, const std::string& spec, Place
                          {.placement = placement, .record_segments = true, .gang_speed_model = speeds});
 }
 
-/// Policies that end jobs themselves do so at a decision, at most two slots late.
+/// True for policies that end jobs themselves, at a decision, at most two slots late.
 bool ends_jobs_itself(const std::string& spec) {
   return (*make_policy(spec))->progress_rule() == ProgressRule::Policy;
 }

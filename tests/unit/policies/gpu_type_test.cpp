@@ -1,4 +1,4 @@
-/// Policies on clusters of several GPU types, of which jobs ask for one, for one of some, or for none.
+/// Policies on clusters of several GPU types. Jobs request one type, one of several types, or no type.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -89,7 +89,7 @@ TEST_CASE("gpu types: the head of easy reserves GPUs of its type") {
 
 namespace {
 
-/// Random jobs that each ask for one of two types, or for none if `any`.
+/// Random jobs that each request one of two types, or no type if `any`.
 Workload random_typed_workload(std::uint64_t seed, bool any) {
   Workload workload = random_workload(seed, 150, 8, std::chrono::seconds(1));
   const GpuTypeId a = workload.gpu_type("a");
@@ -102,7 +102,7 @@ Workload random_typed_workload(std::uint64_t seed, bool any) {
   return workload;
 }
 
-/// The jobs of a workload that ask for a type, on a cluster that has no other.
+/// The jobs of a workload that request a type, for a cluster with only this type.
 Workload part_of(const Workload& workload, GpuTypeId type) {
   Workload part;
   for (const Job& job : workload.jobs) {

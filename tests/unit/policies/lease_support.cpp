@@ -7,7 +7,7 @@
 namespace vtrain::testing {
 namespace {
 
-/// Tries every plan: option by option, every set of leases of the right size and the empty one.
+/// Tries every plan: for each option, the empty set and every set of leases of the right size.
 class Enumeration {
  public:
   explicit Enumeration(const LeaseProgram& program) : program_(program), plan_(program.options.size()) {}

@@ -1,4 +1,4 @@
-/// Small lease programs for tests, and their answers by enumeration.
+/// Small lease programs for tests, and their best plans by enumeration.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace vtrain::testing {
 /// deadlines are too early, and some programs have fewer GPUs in lease 0.
 LeaseProgram random_lease_program(std::uint64_t seed, std::uint64_t max_jobs);
 
-/// The highest objective of all feasible plans, tried one by one; nothing when there is none.
+/// The highest objective of all feasible plans, tried one by one; nothing if no plan is feasible.
 std::optional<double> best_objective(const LeaseProgram& program);
 
 }  // namespace vtrain::testing

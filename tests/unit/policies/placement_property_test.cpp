@@ -1,5 +1,5 @@
-/// What must hold of every policy under every placement: a placement may refuse a gang for which enough GPUs
-/// are free in all.
+/// Properties of every policy under every placement. A placement may refuse a gang although enough GPUs are
+/// free.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kCluster = "2x8:a100+3x4:v100+1x2:t4";
 constexpr std::int32_t kTotalGpus = 30;
 
-/// All policies but those that resize or end jobs themselves, and `recorded`, which runs jobs past their
+/// All policies except those that resize or end jobs themselves, and except `recorded`, which ignores time
 /// limits.
 PolicySpecs tested_policies() {
   return PolicySpecs({"las:queues=5;12"}, [](const Policy& policy) {
@@ -26,7 +26,7 @@ PolicySpecs tested_policies() {
   });
 }
 
-/// Random jobs, of which some ask for a type (also one that the cluster lacks) and some for part of a GPU.
+/// Random jobs. Some request a type, perhaps one that the cluster lacks; some request part of a GPU.
 Workload typed_workload(std::uint64_t seed) {
   Workload workload = random_workload(seed, 150, 20, std::chrono::seconds(1));
   const std::vector<GpuTypeId> types = {GpuTypeId(),

@@ -1,4 +1,4 @@
-/// Which policies a property is checked for.
+/// Policies for which a property is checked.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -14,8 +14,8 @@
 
 namespace vtrain::testing {
 
-/// Some specs, and that of every policy in the table for which `keep` holds, with the file that `gittins`
-/// needs.
+/// Given specs, and the spec of every built-in policy for which `keep` is true. Includes the file that
+/// `gittins` needs.
 class PolicySpecs {
  public:
   PolicySpecs(std::vector<std::string> some, const std::function<bool(const Policy&)>& keep)

@@ -1,4 +1,4 @@
-/// What must hold of every policy on any workload.
+/// Properties of every policy on any workload.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -17,8 +17,8 @@ namespace {
 constexpr std::int32_t kTotalGpus = 20;
 constexpr const char* kCluster = "2x8+1x4";
 
-/// Policies that end jobs themselves have properties of their own: see elasticflow_test.cpp. So has
-/// `recorded`: see first_come_test.cpp.
+/// All policies but those that end jobs themselves (see elasticflow_test.cpp) and `recorded` (see
+/// first_come_test.cpp).
 PolicySpecs tested_policies() {
   return PolicySpecs(
       {"las:queues=5;12,attained=time", "las:queues=5;12,timer=peer", "las:queues=5;12,timer=exact"},
@@ -31,7 +31,7 @@ SimulationResult replay(const Workload& workload, const std::string& spec, Place
   return testing::replay(workload, kCluster, spec, {.placement = placement, .record_segments = true});
 }
 
-/// Every job ends in one state that fits what was done for it.
+/// Checks that every job ends in a state that matches its execution.
 void check_states(const Workload& workload, const SimulationResult& result, bool turns_away) {
   REQUIRE(result.outcomes.size() == workload.jobs.size());
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
@@ -59,8 +59,8 @@ void check_states(const Workload& workload, const SimulationResult& result, bool
   }
 }
 
-/// The recorded runs add up to what each job attained, and never hold more GPUs than there are, nor a job
-/// twice at once.
+/// Checks that the segments of each job add up to its attained time and do not overlap. Together they never
+/// hold more GPUs than the cluster has.
 void check_runs(const Workload& workload, const SimulationResult& result) {
   std::vector<SimDuration> held(workload.jobs.size());
   std::vector<SimTime> last_end(workload.jobs.size(), SimTime::min());

@@ -1,4 +1,4 @@
-/// What the tests of policies ask of whole replays.
+/// Checks of whole replays for the tests of policies.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@
 
 namespace vtrain::testing {
 
-/// What a test may say of a replay.
+/// Options of a replay in a test.
 struct ReplayOptions {
   PlacementKind placement = PlacementKind::Count;
   bool record_segments = false;
@@ -23,7 +23,7 @@ struct ReplayOptions {
   GangSpeedModel* gang_speed_model = nullptr;
 };
 
-/// Replays under a policy; a failure ends the test case.
+/// Replays a workload under a policy; a failure ends the test case.
 inline SimulationResult replay(const Workload& workload, const ClusterSpec& cluster, Policy& policy,
                                const ReplayOptions& options = {}) {
   auto result = simulate(workload, cluster, policy,
@@ -35,29 +35,29 @@ inline SimulationResult replay(const Workload& workload, const ClusterSpec& clus
   if (!result) FAIL(result.error().describe());
   return *std::move(result);
 }
-/// The same under a policy's spec.
+/// Replays a workload under a policy that is given by its spec.
 inline SimulationResult replay(const Workload& workload, const ClusterSpec& cluster, const std::string& spec,
                                const ReplayOptions& options = {}) {
   const auto policy = make_policy(spec);
   REQUIRE_MESSAGE(policy, spec);
   return replay(workload, cluster, **policy, options);
 }
-/// The same on a cluster in the short form.
+/// Replays a workload on a cluster in the short form.
 inline SimulationResult replay(const Workload& workload, const std::string& cluster, const std::string& spec,
                                const ReplayOptions& options = {}) {
   return replay(workload, ClusterSpec::parse(cluster).value(), spec, options);
 }
 
-/// A rigid job was done, or ended at its requested time if that was too short.
+/// Checks that a rigid job completed, or ended at its requested time if that was too short.
 inline void check_end(const Job& job, const JobOutcome& outcome) {
   const bool cut = job.duration > job.time_limit();
   REQUIRE(outcome.state == (cut ? JobState::Failed : JobState::Completed));
 }
 
-/// The recorded runs never hold more GPUs together than the cluster's `total_gpus`, and give all of them
-/// back.
+/// Checks that the recorded segments never hold more than `total_gpus` GPUs together, and release all of
+/// them.
 inline void check_gpus_in_use(const SimulationResult& result, std::int64_t total_gpus) {
-  std::map<SimTime, std::int64_t> change;  // of GPUs in use
+  std::map<SimTime, std::int64_t> change;  // change of the GPUs in use
   for (const JobSegment& run : result.segments) {
     change[run.begin] += run.num_gpus.value;
     change[run.end] -= run.num_gpus.value;
@@ -71,8 +71,8 @@ inline void check_gpus_in_use(const SimulationResult& result, std::int64_t total
   REQUIRE(in_use == 0);
 }
 
-/// Iterations that elastic jobs do in their recorded runs, by `JobId`: the speed of each gang by the job's
-/// curve for as long as it is held.
+/// Iterations of elastic jobs in their recorded segments, by `JobId`: each gang's speed on the job's curve,
+/// multiplied by the segment's duration.
 inline std::vector<double> iterations_done(const Workload& workload, const SimulationResult& result) {
   std::vector<double> done(workload.jobs.size(), 0);
   for (const JobSegment& run : result.segments) {
@@ -83,7 +83,7 @@ inline std::vector<double> iterations_done(const Workload& workload, const Simul
   return done;
 }
 
-/// Two replays did the same for every job.
+/// Checks that two replays have equal outcomes for every job.
 inline void check_same_outcomes(const SimulationResult& a, const SimulationResult& b) {
   REQUIRE(a.outcomes.size() == b.outcomes.size());
   for (std::size_t i = 0; i < a.outcomes.size(); ++i) {
@@ -99,7 +99,7 @@ inline void check_same_outcomes(const SimulationResult& a, const SimulationResul
   }
 }
 
-/// The same, in the same events.
+/// Checks that two replays have equal outcomes, events and numbers of samples.
 inline void check_same(const SimulationResult& a, const SimulationResult& b) {
   REQUIRE(a.events == b.events);
   REQUIRE(a.samples.size() == b.samples.size());

@@ -1,4 +1,4 @@
-/// A simulation that is stepped, told facts and begun in the middle does what a replay does.
+/// A simulation that runs in steps, receives facts or starts from a state must equal a replay.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ constexpr int kNumJobs = 120;
 constexpr PlacementKind kPlacements[] = {PlacementKind::Count, PlacementKind::Yarn, PlacementKind::Buddy,
                                          PlacementKind::Consolidate};
 
-/// Everything that two simulations brought forth is the same.
+/// Checks that all results of two simulations are equal.
 void check_identical(const SimulationResult& a, const SimulationResult& b) {
   check_same(a, b);
   for (std::size_t i = 0; i < a.samples.size(); ++i) {
@@ -96,7 +96,7 @@ Disruptions some_disruptions(std::uint64_t seed) {
   return disruptions;
 }
 
-/// Random workloads whose times differ to the nanosecond, so that no order is left to chance.
+/// Random workloads whose times differ to the nanosecond, so that there are no ties.
 Workload workload_without_ties(std::uint64_t seed) {
   RandomStream random(seed, "ties");
   Workload workload = random_workload(seed, kNumJobs, kTotalGpus, std::chrono::seconds(1));
@@ -108,13 +108,13 @@ Workload workload_without_ties(std::uint64_t seed) {
   return workload;
 }
 
-/// Something that was said to a simulation.
+/// An input of a simulation.
 struct Input {
   SimTime time{};
   std::variant<Job, Fact> what;
 };
 
-/// Says something random that holds of a live job or a node, now.
+/// Makes a random fact that is true of a live job or a node now.
 std::optional<Fact> random_fact(RandomStream& random, const Simulation& simulation, std::vector<NodeId>& down,
                                 bool knows_nodes) {
   const std::uint64_t choice = random.below(knows_nodes ? 6 : 4);
@@ -148,7 +148,7 @@ nlohmann::json seconds_json(std::int64_t nanoseconds) {
   return nlohmann::json::parse(text);
 }
 
-/// A state as `vtrain decide` reads it, under a placement that needs no numbers of GPUs. `live` are its jobs.
+/// A state in the format of `vtrain decide`, for a placement that needs no GPU numbers. `live` are its jobs.
 std::string state_json(const SimulationState& state, const Workload& workload, const std::vector<JobId>& live,
                        PlacementKind placement) {
   nlohmann::json root{{"version", kStatedClusterVersion},

@@ -19,7 +19,7 @@ struct JobLine {
   std::int64_t requested_s = 0;  ///< 0: none
 };
 
-/// Jobs named j0, j1, ...
+/// A workload of these jobs, named j0, j1, ...
 inline Workload make_workload(const std::vector<JobLine>& lines) {
   Workload workload;
   for (const JobLine& line : lines) {
@@ -36,7 +36,7 @@ inline Workload make_workload(const std::vector<JobLine>& lines) {
 }
 
 /// `num_jobs` jobs of 1 to `max_gpus` GPUs. Times are small whole numbers of `tick`, so that many coincide.
-/// Some have a deadline, some a time limit, a few of which are too short.
+/// Some jobs have a deadline, some a time limit. A few time limits are too short.
 inline Workload random_workload(std::uint64_t seed, int num_jobs, std::int32_t max_gpus, SimDuration tick) {
   RandomStream random(seed, "workload");
   Workload workload;

@@ -25,7 +25,7 @@ TEST_CASE("arguments: values after a blank or an equals sign, flags without") {
   CHECK(parser.help().find("--micro-batch LIST") != std::string::npos);
 }
 
-/// What the command line is refused with.
+/// The error of a command line.
 std::string refusal(const std::vector<std::string>& line) {
   RecordArguments arguments;
   try {

@@ -65,8 +65,8 @@ TEST_CASE("attribution: the inner of two ranges counts") {
   CHECK(attribute(activity).ranges.count(5) == 0);
 }
 
-/// Three repetitions of a kernel of 100 ns and one of 20 ns with 5 ns between; 10, 20 and 30 ns later the
-/// next begins.
+/// Three repetitions of a kernel of 100 ns and one of 20 ns, with a gap of 5 ns. Gaps of 10, 20 and 30 ns
+/// follow the repetitions.
 Activity three_repetitions() {
   Activity activity;
   std::int64_t now = 0;

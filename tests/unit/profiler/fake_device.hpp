@@ -1,4 +1,4 @@
-/// A GPU whose kernels and activity records are made up, so that everything above the seams runs without one.
+/// A GPU with invented kernels and activity records, so that all code above the seams runs without a GPU.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,7 @@
 
 namespace vtrain::profiler {
 
-/// Records that tests put together; `collect` hands them out in reverse, as if buffers had come back out of
-/// order.
+/// Records that tests add; `collect` returns them in reverse, as if buffers were out of order.
 class FakeActivity : public ActivitySource {
  public:
   void start() override { is_running_ = true; }
@@ -27,8 +26,8 @@ class FakeActivity : public ActivitySource {
   Activity pending_;
 };
 
-/// Every operator is two kernels on one stream: `main` of 1000 ns (2000 ns cold), 100 ns later `tail` of 50
-/// ns; 30 ns lie between operators.
+/// A device on which every operator is two kernels on one stream: `main` of 1000 ns (2000 ns cold), and 100
+/// ns later `tail` of 50 ns. Operators are 30 ns apart.
 class FakeDevice : public Device {
  public:
   DeviceFacts facts() const override;
@@ -48,7 +47,7 @@ class FakeDevice : public Device {
   std::size_t memory = std::size_t{1} << 40;
   std::string driver = "1.0";
   std::uint64_t num_prepared = 0;
-  /// Called by every launch within a range; true loses its records.
+  /// Called for every launch in a range; if it returns true, the launch's records are lost.
   std::function<bool(std::uint64_t range)> loses = [](std::uint64_t) { return false; };
   std::function<bool(const Operator&)> refuses = [](const Operator&) { return false; };
 

@@ -7,7 +7,7 @@
 namespace vtrain::profiler {
 namespace {
 
-/// The message that a document is refused with.
+/// The error message of a document.
 std::string refusal(std::string_view text) {
   try {
     parse_json(text);

@@ -15,12 +15,12 @@ namespace fs = std::filesystem;
 
 using testing::TemporaryFolder;
 
-/// In a folder below, for the recording to make.
+/// A path in a subfolder that the recording must make.
 fs::path table_in(const TemporaryFolder& folder) {
   return folder / "recording" / "kernel_table.json";
 }
 
-/// A clock that advances by a second whenever it is asked.
+/// A context whose clock advances by one second per call.
 RecordingContext context_in(const TemporaryFolder& folder, double& now) {
   RecordingContext context;
   context.file = table_in(folder);
@@ -150,7 +150,7 @@ TEST_CASE("recording: a failure leaves the file whole") {
   CHECK(saved.operators().size() <= 7);
 }
 
-/// GPUs on nodes of four; every collective takes a microsecond for each KiB.
+/// Collectives of GPUs on nodes of four, which take one microsecond per KiB.
 class FakeCollectives : public CollectiveRunner {
  public:
   explicit FakeCollectives(std::int64_t gpus) : gpus_(gpus) {}

@@ -10,7 +10,8 @@
 namespace vtrain::profiler {
 namespace {
 
-/// All operators of a model take 100 ns, a gap of 10 ns, 50 ns and a gap of -5 ns.
+/// A table in which every operator of a model is two kernels of 100 ns and 50 ns. Gaps of 10 ns and -5 ns
+/// follow them.
 KernelTable table_of(const ModelPoint& point) {
   const FakeDevice device;
   KernelTable table("test", device.facts(), device.software());

@@ -15,8 +15,8 @@
 
 namespace vtrain::testing {
 
-/// One node: GPUs free as a whole by island (all in one where a placement does not say which), and what is
-/// free of shared ones by their numbers.
+/// One node: wholly free GPUs by island, and free parts of shared GPUs by GPU number. There is one island if
+/// the placement does not name islands.
 struct ModelNode {
   std::vector<std::int32_t> free_in_island;
   std::map<std::int32_t, std::int32_t> shared;
@@ -40,7 +40,7 @@ struct ModelNode {
 
 class PlacementModel {
  public:
-  /// With `islands` for placements that say which a gang is on.
+  /// Builds the nodes. `islands` is true for placements that name a gang's island.
   PlacementModel(const ClusterSpec& cluster, const Workload& workload, bool islands)
       : table_(cluster, workload) {
     for (const Node& node : table_.nodes()) {
@@ -61,7 +61,7 @@ class PlacementModel {
   bool fits_a_node(const GangRequest& request) const {
     return request.num_gpus.value <= table_.largest_node(table_.types().allowed(request.gpu_type));
   }
-  /// Whether a node has room for the whole gang, whose parts of GPUs share if `sharing`.
+  /// True if a node has room for the whole gang. With `sharing`, parts of a GPU share it.
   bool has_room(std::uint32_t node, const GangRequest& request, bool sharing) const {
     std::int32_t gpus = whole(node);
     if (sharing) {
@@ -71,7 +71,7 @@ class PlacementModel {
     return gpus >= request.num_gpus.value;
   }
 
-  /// Books a gang after checking that it takes only what is free, of nodes of one type that it may use.
+  /// Books a gang. Checks that its GPUs are free, and that its nodes have one type that it may use.
   void take(const GangRequest& request, const std::vector<NodeShare>& shares, bool sharing) {
     std::int32_t gpus = 0;
     for (const NodeShare& share : shares) {
@@ -81,7 +81,7 @@ class PlacementModel {
       REQUIRE(table_[node].type == table_[shares.front().node.value].type);
       gpus += share.gpus.value;
       if (sharing && share.first_gpu >= 0) {
-        // A new number is a GPU that was free as a whole.
+        // A new number is a GPU that was wholly free.
         const bool is_new = nodes_[node].shared.try_emplace(share.first_gpu, kWholeGpu).second;
         std::int32_t& free = nodes_[node].shared[share.first_gpu];
         if (is_new) --nodes_[node].free_in_island[0];

@@ -1,4 +1,4 @@
-/// A policy that does what a test says, and jobs for it.
+/// A policy that a test scripts, and jobs for it.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,10 @@
 
 namespace vtrain::testing {
 
-/// What a scripted policy does in every pass.
+/// Script that a policy runs in every pass.
 using Script = std::function<void(SchedulingPass&)>;
 
-/// A policy that is one function.
+/// A policy that consists of one function.
 class Scripted final : public Policy {
  public:
   explicit Scripted(Script script, ProgressRule rule = ProgressRule::Duration)

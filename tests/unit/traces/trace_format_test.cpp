@@ -20,7 +20,7 @@ using vtrain::testing::TemporaryFolder;
 
 namespace {
 
-/// Formats of several tables: name, main file, another file.
+/// Formats with several tables: name, main file, another file.
 constexpr std::string_view kTableExamples[][5] = {
     {"pai", "pai_job_table.csv", "j1,i1,u1,Terminated,1000.0,1600.0\n", "pai_task_table.csv",
      "j1,worker,4.0,Terminated,1005.0,1600.0,600.0,29.3,50.0,MISC\n"},

@@ -15,7 +15,7 @@
 
 namespace vtrain::testing {
 
-/// Reads a text that must be recognised as one of `format`; an error ends the test case.
+/// Reads a text that must be recognised as `format`; an error ends the test case.
 inline Trace read_text(const std::string& text, std::string_view format) {
   auto trace = parse_trace(text, "file");
   REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
@@ -23,7 +23,7 @@ inline Trace read_text(const std::string& text, std::string_view format) {
   return *std::move(trace);
 }
 
-/// How many rows were skipped for a reason.
+/// Number of rows that were skipped for a reason.
 inline std::int64_t skipped(const Trace& trace, std::string_view reason) {
   for (const auto& entry : trace.skipped.reasons()) {
     if (entry.text == reason) return entry.count;
@@ -31,7 +31,7 @@ inline std::int64_t skipped(const Trace& trace, std::string_view reason) {
   return 0;
 }
 
-/// What one of the writers of formats writes.
+/// Text that a format's writer writes.
 inline std::string written(const Trace& trace,
                            Result<void> (*write)(const Trace&, const std::filesystem::path&)) {
   const TemporaryFolder folder;

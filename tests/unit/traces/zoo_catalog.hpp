@@ -1,4 +1,4 @@
-/// The model zoo as rules for jobs see it.
+/// The model zoo as a `ModelCatalog`.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ inline Result<TrainableModel> find_in_zoo(std::string_view name) {
   });
 }
 
-/// The models of the zoo, with a stand-in for the predictor.
+/// The models of the zoo, with `iteration_time` in place of the predictor.
 inline ModelCatalog zoo_with(IterationTime iteration_time) {
   return {.find = find_in_zoo, .iteration_time = std::move(iteration_time)};
 }

@@ -9,12 +9,12 @@
 
 namespace vtrain {
 
-/// A file of one record.
+/// Text of a file with one record.
 inline std::string one_case(const std::string& record) {
   return R"({"schema_version": 1, "cases": [)" + record + "]}";
 }
 
-/// The case that `record` alone in a file makes.
+/// The case that is read from a file with only `record`.
 inline MeasuredCase only_case(const std::string& record) {
   auto cases = parse_measured_cases(one_case(record), "cases.json");
   REQUIRE(cases);
@@ -29,7 +29,7 @@ inline std::string error_of_case(const std::string& record) {
   return cases.error().describe();
 }
 
-/// A model in full.
+/// A model with all its fields.
 inline const std::string kModel =
     R"("model": {"name": "Llama", "layers": 8, "hidden": 1024, "ffn_hidden": 2816, "heads": 16, "kv_heads": 4,
        "vocab": 32000, "seq_len": 2048, "activation": "swiglu", "gated_mlp": true, "pos": "rope"})";

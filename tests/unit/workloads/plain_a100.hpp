@@ -1,4 +1,4 @@
-/// The A100 for tests, as the program has it (`release_a100.hpp` is that of the public vTrain release).
+/// The program's A100, for tests (`release_a100.hpp` is that of the public vTrain release).
 #pragma once
 
 #include "core/profile/gpu_profile.hpp"

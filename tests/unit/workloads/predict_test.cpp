@@ -35,7 +35,7 @@ TransformerModel gpt3() {
   return find_model("gpt3-175b")->model();
 }
 
-/// 6 layers of hidden size 64: the model of `ReleaseFiles`.
+/// The model of `ReleaseFiles`: 6 layers of hidden size 64.
 TransformerModel small_gpt() {
   return {"small", 6, 64, 4, 2048};
 }
@@ -52,7 +52,7 @@ Target release_target(const ReleaseFiles& files) {
   return *target;
 }
 
-/// Everything that a prediction says, to the bit.
+/// All values of a prediction, exact to the bit.
 std::string all_of(const Prediction& prediction) {
   const IterationTimes& times = prediction.times;
   const Breakdown& parts = times.breakdown;

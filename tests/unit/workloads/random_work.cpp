@@ -88,7 +88,7 @@ double span(const std::vector<Operator>& operators) {
   return sum;
 }
 
-/// A stage at work: the blocks it has still to do, and until when it is busy.
+/// State of a stage: its remaining blocks, and the end of its current work.
 struct BusyStage {
   std::vector<StageBlock> blocks;
   std::size_t next = 0;
@@ -134,7 +134,7 @@ class EventSimulation {
   }
 
  private:
-  /// What arrives at a part of the model, forward or backward, for a micro-batch.
+  /// Arrival of a micro-batch at a part of the model, forward or backward.
   using Arrival = std::tuple<Pass, std::int64_t, std::int32_t>;
 
   bool start_next(std::size_t index, double now) {
@@ -179,7 +179,7 @@ class EventSimulation {
   const IterationWork& work_;
   std::vector<BusyStage> stages_;
   std::map<Arrival, double> arrivals_;
-  std::set<double> instants_;  ///< at which something may start
+  std::set<double> instants_;  ///< instants at which a block may start
 };
 
 }  // namespace

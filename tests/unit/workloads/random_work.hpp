@@ -1,4 +1,4 @@
-/// Random iterations and a second way of timing them, for tests.
+/// Random iterations, and a second implementation of their timing, for tests.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace vtrain {
 
-/// Makes random works over every shape that the schedules distinguish.
+/// Makes random works of every shape that the schedules distinguish.
 class WorkGenerator {
  public:
-  /// Times are whole nanoseconds or, with `fractional`, any.
+  /// Times are whole nanoseconds, or any times if `fractional`.
   WorkGenerator(std::uint64_t seed, Schedule schedule, bool interleaved, bool fractional)
       : random_(seed, "work"), schedule_(schedule), interleaved_(interleaved), fractional_(fractional) {}
 
@@ -28,12 +28,12 @@ class WorkGenerator {
   Schedule schedule_;
   bool interleaved_;
   bool fractional_;
-  bool holds_ = false;        ///< sends of this work hold their stage
-  bool has_latency_ = false;  ///< sends of this work have latency
+  bool holds_ = false;        ///< true if sends of this work hold their stage
+  bool has_latency_ = false;  ///< true if sends of this work have latency
 };
 
-/// When each stage is done with its micro-batches, by running the stages against a clock: it knows the order
-/// of each stage and what a block waits for, and nothing else.
+/// End of each stage's last block, by running the stages against a clock. Uses only the order of each stage
+/// and the inputs of each block.
 std::vector<Nanoseconds> event_driven_ends(const IterationWork& work);
 
 }  // namespace vtrain

@@ -10,7 +10,7 @@
 
 namespace vtrain {
 
-/// The A100 in nodes with 800 Gbit/s, as where the iterations of the public vTrain release were measured.
+/// The A100 in nodes with 800 Gbit/s, as in the measurements of the public vTrain release.
 inline const GpuProfile& a100() {
   static const GpuProfile profile = [] {
     GpuProfile loaded = load_gpu_profile("a100").value();
@@ -24,12 +24,12 @@ inline const Stack& megatron() {
   return default_stack(a100());
 }
 
-/// What a pass takes, gaps included.
+/// Time of a pass with gaps.
 inline double total_ns(const std::vector<Operator>& operators) {
   return total_span(operators).count();
 }
 
-/// What all operators of a name take in a pass, without gaps.
+/// Time of all operators of a name in a pass, without gaps.
 inline double time_of(const std::vector<Operator>& operators, std::string_view name) {
   double sum = 0;
   for (const Operator& op : operators) {

@@ -1,4 +1,4 @@
-/// Inputs of the public vTrain release's arithmetic, made up for tests.
+/// Invented inputs for the arithmetic of the public vTrain release.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace vtrain {
 
-/// A kernel trace and all-reduce tables for one prediction of the public vTrain release, in a folder of their
-/// own. The plan is of hidden size 64, tensor 2, data 4 and micro-batch 2.
+/// A kernel trace and all-reduce tables for one prediction of the public vTrain release, in their own folder.
+/// The plan has hidden size 64, tensor 2, data 4 and micro-batch 2.
 class ReleaseFiles {
  public:
   ReleaseFiles() {

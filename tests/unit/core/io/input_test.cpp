@@ -26,7 +26,7 @@ using testing::gzip;
 using testing::TemporaryFolder;
 using testing::zstd;
 
-/// A descriptor that is closed in the end.
+/// A descriptor that is closed at the end of its life.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) { REQUIRE(number >= 0); }
@@ -40,7 +40,7 @@ class Descriptor {
   int number_;
 };
 
-/// The descriptor of a pipe through which `text` comes.
+/// The descriptor of a pipe that provides `text`.
 class Pipe {
  public:
   explicit Pipe(std::string text) {

@@ -199,7 +199,7 @@ TEST_CASE("json_reader: what is not finite is refused, or null where a reader wa
   CHECK(comma.error().message.find("column 14") != std::string::npos);
 }
 
-/// What was read up to each string, and nothing else.
+/// Records the text read up to each string.
 class PrefixesOfStrings : public JsonEvents {
  public:
   explicit PrefixesOfStrings(std::string_view text) : text_(text) {}

@@ -58,7 +58,7 @@ std::size_t count_in(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-/// Results of a tool that keeps the names of its files in `list`.
+/// Results of a tool that lists its files in `list`.
 const Tree kOldResults = {
     {"list", "list\na\nsub/b\ngone/b\n"}, {"a", "old"}, {"sub/b", "old"}, {"gone/b", "old"}};
 const Tree kNewResults = {{"list", "list\na\nsub/c\n"}, {"a", "new"}, {"sub/c", "new"}};
@@ -72,7 +72,7 @@ std::vector<fs::path> own_files(const fs::path& folder) {
   return files;
 }
 
-/// Files in the folder that are no results.
+/// Files in the folder that are not results.
 const Tree kOthers = {{"notes", "mine"}, {"sub/notes", "mine"}, {"mine/deep/x", "mine"}};
 
 Tree with_others(Tree results) {
@@ -95,7 +95,7 @@ void make_old(const TemporaryFolder& work) {
     work.write("D/" + name, text);
 }
 
-/// From now on this process can exchange no files: as on NFS.
+/// Prevents this process from exchanging files, as on NFS.
 void forbid_exchange() {
   constexpr unsigned kFlags = offsetof(seccomp_data, args) + 4 * sizeof(std::uint64_t);  // of renameat2
   std::array<sock_filter, 6> program = {
@@ -112,7 +112,7 @@ void forbid_exchange() {
     ::_exit(3);
 }
 
-/// Whether the system call that a traced process is about to make can change what another sees of files.
+/// True if the next system call of a traced process can change files for other processes.
 bool is_about_to_change_files(pid_t child) {
   static const std::set<std::uint64_t> kCalls = {
 #ifdef SYS_rename  // newer processors have only those with a descriptor
@@ -128,8 +128,8 @@ bool is_about_to_change_files(pid_t child) {
   return creates || kCalls.contains(info.entry.nr);
 }
 
-/// Replaces the folder in a process that is killed before the system call number `when`, counted from 1, of
-/// those that change files. False if it made fewer.
+/// Replaces the folder in a process that is killed before its system call number `when` that changes files,
+/// counted from 1. Returns false if there were fewer calls.
 bool killed_at_call(std::size_t when, const fs::path& folder, bool can_exchange) {
   const pid_t child = ::fork();
   if (child == 0) {

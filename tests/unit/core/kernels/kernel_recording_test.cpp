@@ -10,7 +10,7 @@
 namespace vtrain {
 namespace {
 
-/// The text with one part of it replaced.
+/// The recording's text with one part replaced.
 std::string with(const std::string& from, const std::string& to) {
   std::string text = testing::recording_text();
   const std::size_t at = text.find(from);

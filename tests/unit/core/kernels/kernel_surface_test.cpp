@@ -12,8 +12,8 @@ namespace {
 
 const KernelSurface::Axes kAxes = {{{1, 4, 16}, {2, 8}, {1, 10, 100, 1000}}};
 
-/// Linear in the logarithm of each size, and in their products. Not inlined: a compiler that folds logarithms
-/// may round them otherwise than the library does.
+/// A function linear in the logarithm of each size, and in their products. Not inlined, because a compiler
+/// that folds logarithms may round them differently from the library.
 [[gnu::noinline]] double smooth(double a, double b, double c) {
   return 1 + 2 * std::log(a) - 3 * std::log(b) + 0.5 * std::log(c) +
          0.25 * std::log(a) * std::log(b) * std::log(c);

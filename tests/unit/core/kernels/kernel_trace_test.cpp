@@ -7,7 +7,7 @@
 namespace vtrain {
 namespace {
 
-/// Two operators; the second kernel of the first runs after its timestamps, and a copy lies between.
+/// Two operators; the second kernel of the first one runs after its timestamps, and a copy is between them.
 const std::string kTrace =
     "5,10,RUNTIME,211,1,1,100\n"
     "6,0,TIMESTAMP,\"forward start transformer\"\n"
@@ -58,7 +58,7 @@ TEST_CASE("kernel_trace: a later launch with the same correlation id counts") {
   CHECK(table->count("NONE") == 0);
 }
 
-/// The error of a text, which must be one.
+/// The error of a text, which must have one.
 Error error_of(const std::string& text) {
   const auto table = parse_kernel_trace(text, "trace_1_2_3");
   REQUIRE(!table);

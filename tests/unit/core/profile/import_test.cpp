@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of small tables that is gone after the test.
+/// A folder of small tables that is removed after the test.
 class TableFolder {
  public:
   TableFolder() {
@@ -40,7 +40,7 @@ class TableFolder {
   testing::TemporaryFolder folder_;
 };
 
-/// The A100's constants under another name, with tables of three files.
+/// The A100's constants under another name, with tables from three files.
 DeviceFile devices(const std::string& tables) {
   std::string text = embedded_device_file().text;
   const std::size_t from = text.find("\"tables\"");

@@ -8,7 +8,7 @@
 namespace vtrain {
 namespace {
 
-/// Arithmetic alone bounds a product: 1 TFLOP/s, and memory without end.
+/// A device on which only arithmetic limits a product: 1 TFLOP/s, and unlimited memory bandwidth.
 GpuProfile device() {
   GpuProfile profile;
   profile.peak_rate = FlopsPerSecond(1e12);
@@ -19,7 +19,7 @@ GpuProfile device() {
 
 using Shape = std::array<std::int64_t, 3>;
 
-/// A product that takes `e^value` times its roofline.
+/// A product that takes `e^value` times its roofline time.
 GemmSample sample_of(const Shape& shape, double value, Precision precision = Precision::Bf16) {
   const auto [m, n, k] = shape;
   const double rate = precision == Precision::Fp8 ? 2e12 : 1e12;

@@ -26,7 +26,7 @@ std::int64_t utc(const std::string& text, const vtrain::TimeZone& zone) {
   return std::chrono::floor<std::chrono::seconds>(time->utc(zone)).time_since_epoch().count();
 }
 
-/// Sets a time zone of the C library for as long as it lives.
+/// Sets the time zone of the C library for the object's life.
 class CLibraryZone {
  public:
   explicit CLibraryZone(const char* zone) {

@@ -18,7 +18,7 @@ SimTime at_ns(std::int64_t nanoseconds) {
   return SimTime(SimDuration(nanoseconds));
 }
 
-/// A count for every nanosecond up to a horizon, after which the last one lasts.
+/// A count for every nanosecond up to a horizon; the last count remains after it.
 struct PlainTimeline {
   std::vector<std::int64_t> counts = std::vector<std::int64_t>(kHorizon, 20);
 

@@ -12,7 +12,7 @@
 namespace vtrain {
 namespace {
 
-/// A timeline as an array of GPUs x seconds; every GPU is free after its end.
+/// A timeline as an array of GPUs x seconds; every GPU is free after the array's end.
 class BruteForceTimeline {
  public:
   BruteForceTimeline(std::int32_t num_gpus, std::int64_t horizon_s)

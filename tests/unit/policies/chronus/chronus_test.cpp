@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kMinute = 60;
 
-/// A replay with what the policy told of itself.
+/// A replay with the policy's report on itself.
 struct Replay {
   SimulationResult result;
   std::map<std::string, double> figures;
@@ -43,7 +43,7 @@ Replay replay(const Workload& workload, const std::string& spec, const std::stri
   return replayed;
 }
 
-/// Jobs in whole minutes that load 16 GPUs; two in three have a deadline.
+/// Jobs with times in whole minutes that load 16 GPUs; two in three have a deadline.
 Workload random_deadlines(std::uint64_t seed, int num_jobs) {
   RandomStream random(seed, "chronus");
   std::vector<JobLine> lines;

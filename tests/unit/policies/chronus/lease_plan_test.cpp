@@ -8,7 +8,7 @@
 namespace vtrain {
 namespace {
 
-/// One option of a job of its own.
+/// The only option of a job.
 LeaseOption option(std::uint32_t job, std::int32_t num_gpus, std::int64_t required, std::int64_t max_lease) {
   return {.job = job, .num_gpus = GpuCount(num_gpus), .required_leases = required, .max_lease = max_lease};
 }

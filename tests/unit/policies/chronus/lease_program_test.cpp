@@ -13,7 +13,7 @@ namespace {
 
 constexpr LeaseSolverLimits kExact{.gap = 0, .nodes = 100'000};
 
-/// Jobs that overload 16 GPUs: nothing that is solved at the root.
+/// Jobs that overload 16 GPUs: a program that is not solved at the root node.
 LeaseProgram hard_program() {
   LeaseProgram program{.gpus = GpuCount(16), .must_serve = false, .tie_break = LeaseTieBreak::Early};
   for (std::uint32_t job = 0; job < 40; ++job) {

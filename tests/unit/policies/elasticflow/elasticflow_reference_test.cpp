@@ -13,7 +13,7 @@ namespace {
 
 using testing::ElasticShape;
 
-/// Replays under both and compares all that became of every job.
+/// Replays under the policy and its reference, and compares every job's outcome.
 void check_against_reference(const Workload& workload, const ElasticFlowOptions& options,
                              const char* cluster) {
   ElasticFlow policy(options);

@@ -21,7 +21,7 @@ using testing::ElasticShape;
 using testing::random_elastic_workload;
 using testing::replay;
 
-/// One job of 10,000 iterations on a curve whose last level is slower than the one before.
+/// One job of 10,000 iterations on a curve whose last level is slower than the previous one.
 Workload job_on_falling_curve(std::int64_t deadline_s, std::int32_t max_gpus,
                               SpeedByGpus::Source source = SpeedByGpus::Source::Trace) {
   Workload workload = testing::make_workload({{0, 10'000, 1, deadline_s}});

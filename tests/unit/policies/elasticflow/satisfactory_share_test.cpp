@@ -37,8 +37,8 @@ GpuTimeline random_free(RandomStream& random) {
   return free;
 }
 
-/// The least of the largest numbers of GPUs with which some way to hold GPUs, slot by slot, gets the work
-/// done by the deadline; none if there is no way. Tries them all.
+/// The smallest maximum of GPUs over all assignments of GPUs to slots that complete the work by the deadline.
+/// None if there is no such assignment. Tries all assignments.
 std::optional<std::int64_t> exhaustive_share(const TinyJob& tiny, const GpuTimeline& free) {
   std::vector<WholeSeconds> slots;
   for (WholeSeconds time = 0; time < tiny.job.deadline; time += kSlot)

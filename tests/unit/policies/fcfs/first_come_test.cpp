@@ -13,8 +13,8 @@
 namespace vtrain::testing {
 namespace {
 
-/// First come, first served on one number of free GPUs, without an event queue: the next instant is looked up
-/// among all jobs.
+/// First come, first served with only a number of free GPUs. Without an event queue: the next instant is the
+/// earliest of all jobs.
 std::vector<SimTime> fifo_by_hand(const Workload& workload, std::int32_t total_gpus) {
   std::vector<SimTime> start(workload.jobs.size(), SimTime::max());
   std::int32_t free = total_gpus;
@@ -45,7 +45,7 @@ std::vector<SimTime> fifo_by_hand(const Workload& workload, std::int32_t total_g
   return start;
 }
 
-/// Sets the instants, in seconds, at which jobs started where they were recorded; -1: not known.
+/// Sets the recorded start times of jobs, seconds; -1: unknown.
 Workload with_starts(Workload workload, const std::vector<int>& starts) {
   for (std::size_t i = 0; i < starts.size(); ++i) {
     if (starts[i] >= 0) workload.jobs[i].original_start = at(starts[i]);

@@ -14,7 +14,7 @@ SimDuration seconds(std::int64_t count) {
   return std::chrono::seconds(count);
 }
 
-/// The job that has waited longest; none if no job waits.
+/// The job that has waited longest; no job if the queue is empty.
 JobId front_of(const WaitingQueue& queue) {
   const auto first = queue.first_fitting(0, GpuCount(INT32_MAX));
   return first ? queue.job(*first) : JobId();

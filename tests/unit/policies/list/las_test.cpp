@@ -23,8 +23,8 @@ struct LiveJob {
   bool runs = false;
 };
 
-/// The rule as it reads, with one list a queue: credit, demote, walk, running jobs to the front. No job may
-/// be larger than the cluster.
+/// The rule step by step, with one list per queue: credit, demote, walk, running jobs to the front. No job
+/// may be larger than the cluster.
 std::vector<JobOutcome> las_by_hand(const Workload& workload, std::int32_t total_gpus, bool gpu_time,
                                     const std::vector<SimDuration>& thresholds) {
   std::vector<JobOutcome> outcomes(workload.jobs.size());

@@ -22,7 +22,7 @@ namespace {
 struct LiveJob {
   std::size_t id = 0;
   SimDuration executed{0};
-  SimDuration saved{0};  ///< executed when it last started
+  SimDuration saved{0};  ///< executed time at the last start
   bool runs = false;
   std::vector<NodeShare> shares{};
 };
@@ -33,8 +33,9 @@ struct ListedPolicy {
   bool keys_change = true;  ///< while jobs run
 };
 
-/// The rule as it reads, for rigid jobs: one list, a stable sort at every event, a walk by number, and where
-/// a chosen job found no room or GPUs are shared a second one over what is free. All outages end.
+/// The rule step by step, for rigid jobs: one list, a stable sort at every event, and a walk by number of
+/// GPUs. If a chosen job finds no room, or GPUs are shared, a second walk uses the free GPUs. All outages
+/// end.
 class ListByHand {
  public:
   ListByHand(const Workload& workload, const ClusterSpec& cluster, PlacementKind kind, ListedPolicy policy,
@@ -86,7 +87,7 @@ class ListByHand {
     }
     return outcomes_;
   }
-  /// How often a chosen job found no room.
+  /// Number of times that a chosen job found no room.
   int refusals() const { return refusals_; }
 
  private:
@@ -104,11 +105,11 @@ class ListByHand {
            std::ranges::any_of(live.shares, [&](const NodeShare& share) { return is_out(share.node, now); });
   }
 
-  /// Whether a node went out of service or came back, or a job was stopped.
+  /// Applies the outages at `now`. Returns true if a node left or entered service, or a job was stopped.
   bool change_nodes(SimTime now) {
     bool changed = false;
-    // Where keys change while jobs run, these come behind waiting ones with the same key, also when they
-    // stop.
+    // Where keys change true if keys change while jobs run, these come behind waiting ones with the same key,
+    // also when they stop.
     if (policy_.keys_change)
       std::stable_partition(list_.begin(), list_.end(), [](const LiveJob& live) { return !live.runs; });
     for (std::uint32_t node = 0; node < nodes_.nodes().size(); ++node) {
@@ -124,7 +125,7 @@ class ListByHand {
     return changed;
   }
 
-  /// Whether there were any.
+  /// Stops the jobs on a node. Returns true if there were any.
   bool stop_jobs_on(NodeId node) {
     bool some = false;
     for (LiveJob& live : list_) {
@@ -148,7 +149,7 @@ class ListByHand {
     return true;
   }
 
-  /// GPUs of nodes in service, but for those of jobs that are on another node as well.
+  /// GPUs of nodes in service, without those of jobs that also use a node out of service.
   GpuCount gpus_to_give(SimTime now) const {
     GpuCount gpus(0);
     for (std::uint32_t node = 0; node < nodes_.nodes().size(); ++node)
@@ -192,7 +193,7 @@ class ListByHand {
     }
   }
 
-  /// Takes out of `preempted` who has his gang back.
+  /// Starts waiting jobs where there is room. Removes jobs that get their gang back from `preempted`.
   void second_walk(SimTime now, std::vector<LiveJob*>& preempted) {
     for (LiveJob& live : list_) {
       if (live.runs) continue;
@@ -213,7 +214,7 @@ class ListByHand {
   bool sharing_;
   ListedPolicy policy_;
   std::vector<Outage> outages_;
-  std::vector<bool> in_service_;  ///< by node
+  std::vector<bool> in_service_;  ///< true for nodes in service [nodes]
   std::vector<LiveJob> list_;
   std::vector<JobOutcome> outcomes_;
   int refusals_ = 0;

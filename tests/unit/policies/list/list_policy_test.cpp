@@ -29,7 +29,7 @@ struct Outcome {
 
 using Key = std::function<double(const Job&, SimDuration executed)>;
 
-/// The list rule as it reads: one list, a stable sort at every event, a greedy walk. No job may be larger
+/// The list rule step by step: one list, a stable sort at every event, a greedy walk. No job may be larger
 /// than the cluster.
 std::vector<Outcome> list_by_hand(const Workload& workload, std::int32_t total_gpus, const Key& key) {
   std::vector<Outcome> outcomes(workload.jobs.size());

@@ -56,7 +56,7 @@ LinearProgram random_program(std::uint64_t seed, Kind kind, bool is_open = false
   return program;
 }
 
-/// The best objective of a bounded program of integers, by trying all values.
+/// The best objective of a bounded integer program, by trying all values.
 std::optional<double> best_by_enumeration(const LinearProgram& program) {
   std::optional<double> best;
   std::vector<double> values;
@@ -76,7 +76,7 @@ std::optional<double> best_by_enumeration(const LinearProgram& program) {
   }
 }
 
-/// A knapsack of several dimensions that takes Cbc some hundred nodes.
+/// A multi-dimensional knapsack for which Cbc needs some hundred nodes.
 LinearProgram hard_knapsack(std::uint64_t seed) {
   RandomStream random(seed, "knapsack");
   LinearProgram program{.maximize = true};
@@ -109,7 +109,7 @@ std::vector<std::uint64_t> bits_of(const LinearSolution& solution) {
   return bits;
 }
 
-/// What glpsol says of a program: nothing when it has no optimal solution.
+/// The objective according to glpsol, or nothing if there is no optimal solution.
 std::optional<double> glpsol_objective(const LinearProgram& program, const testing::TemporaryFolder& work) {
   work.write("program.lp", to_lp_format(program));
   const std::string folder = "cd '" + work.path().string() + "' && ";

@@ -20,7 +20,8 @@ using testing::job_of;
 using testing::Scripted;
 using testing::start_all;
 
-/// The second type is twice as fast; a gang that is spread has 1/4 of the speed, or 1/8 with single ranks.
+/// Speeds at which the second type is twice as fast. A spread gang has 1/4 of the speed, or 1/8 with single
+/// ranks.
 class FakeSpeeds final : public GangSpeedModel {
  public:
   bool knows(JobId) const override { return true; }
@@ -169,7 +170,7 @@ TEST_CASE("gang_sites: what spreading costs is booked apart from what a slower t
 }
 
 TEST_CASE("gang_sites: work is exact to the nanosecond, however often jobs are moved between sites") {
-  /// Preempts and looks at random instants, and adds up what every run must have done.
+  /// Preempts and reads progress at random instants, and adds up the expected work of every segment.
   class Mover final : public Policy {
    public:
     Mover(std::uint64_t seed, ProgressRule rule) : rule_(rule), random_(seed, "moves") {}

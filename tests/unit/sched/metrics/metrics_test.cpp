@@ -11,7 +11,7 @@
 namespace vtrain {
 namespace {
 
-/// A workload and what became of it, a job at a time.
+/// A workload and its outcomes, added job by job.
 struct Replay {
   Workload workload;
   SimulationResult result;

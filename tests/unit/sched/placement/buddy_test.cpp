@@ -40,7 +40,7 @@ class BuddyByHand {
         held_(static_cast<std::size_t>(num_places_)),
         out_of_service_(static_cast<std::size_t>(num_nodes)) {}
 
-  /// The GPUs that a gang gets; empty when it has to wait.
+  /// The GPUs that a gang gets; empty if it must wait.
   std::vector<GpuOfNode> place(std::int32_t num_gpus) {
     std::optional<Block> best;
     for (std::int32_t size = num_places_; size >= 1; size /= 2) {
@@ -88,7 +88,7 @@ class BuddyByHand {
       sum += exists(place) ? 1 : 0;
     return sum;
   }
-  /// Places without a GPU are in nobody's way.
+  /// True if all GPUs of a block are free; positions without a GPU count as free.
   bool all_free(Block block) const {
     for (std::int32_t place = block.begin; place < block.begin + block.size; ++place) {
       if (!exists(place)) continue;

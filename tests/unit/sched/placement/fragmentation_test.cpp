@@ -13,7 +13,7 @@
 namespace vtrain {
 namespace {
 
-/// The free GPUs of a node as a golden file lists them, split into whole ones and parts.
+/// The free GPUs of a node in a golden file, split into whole GPUs and parts.
 struct ListedNode {
   std::int64_t cpu_milli = 0;
   std::vector<std::int16_t> gpus;

@@ -1,5 +1,4 @@
-/// Every placement against its rule in words, applied node by node, on random gangs, types, shares and
-/// outages.
+/// Compares every placement with its rule in words, node by node, on random gangs, types, shares and outages.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -15,14 +14,14 @@ namespace {
 
 using Shares = std::vector<NodeShare>;
 
-/// Whether the rule finds a place; what else the rule says is checked of the place that was found.
+/// One rule: `has_place` is true if it finds a place, and `check_place` checks a found place.
 struct Rule {
   PlacementKind kind;
   std::function<bool(const PlacementModel&, const GangRequest&)> has_place;
   std::function<void(const PlacementModel&, const GangRequest&, const Shares&)> check_place;
 };
 
-/// Free GPUs, in whole ones, of the nodes of a type that count for a sum.
+/// Number of wholly free GPUs on the nodes of a type.
 std::int64_t free_of_type(const PlacementModel& model, std::uint32_t type) {
   std::int64_t sum = 0;
   for (const std::uint32_t node : model.table().by_type()[type].nodes)
@@ -43,7 +42,8 @@ bool some_node_has_room(const PlacementModel& model, const GangRequest& request,
   return false;
 }
 
-/// Wholly free nodes of a type in some order, each no larger than what is still needed, then one other node.
+/// True if wholly free nodes of a type, none larger than the rest that is needed, and one other node have
+/// room.
 bool whole_nodes_and_a_rest(const PlacementModel& model, std::uint32_t type, std::int32_t needed,
                             bool largest_first) {
   std::vector<std::uint32_t> nodes = model.table().by_type()[type].nodes;
@@ -105,7 +105,7 @@ Rule best_fit() {
           }};
 }
 
-/// F_n of a node, GPU by GPU as defined.
+/// F_n of a node by its definition, GPU by GPU.
 double fragmentation_by_hand(const PlacementModel& model, std::uint32_t node,
                              const std::vector<std::int32_t>& gpus, const std::vector<TypicalSize>& sizes) {
   double sum = 0;
@@ -125,8 +125,8 @@ double fragmentation_by_hand(const PlacementModel& model, std::uint32_t node,
   return sum;
 }
 
-/// The least growth of F_n on a node over all GPUs that a gang could take there: for a part of one GPU each
-/// of them, otherwise those with the least free.
+/// The smallest growth of F_n on a node over the GPUs that a gang could use there. For a part of one GPU
+/// these are all GPUs, otherwise those with the least free.
 double growth_by_hand(const PlacementModel& model, std::uint32_t node, const GangRequest& request,
                       const std::vector<TypicalSize>& sizes) {
   std::vector<std::int32_t> gpus;
@@ -162,7 +162,7 @@ Rule fgd(const Workload& workload) {
           }};
 }
 
-/// The fewest parts with `needed` GPUs together.
+/// The smallest number of parts with `needed` free GPUs together.
 std::size_t fewest(std::vector<std::int64_t> free, std::int64_t needed) {
   std::sort(free.rbegin(), free.rend());
   std::size_t count = 0;
@@ -171,7 +171,7 @@ std::size_t fewest(std::vector<std::int64_t> free, std::int64_t needed) {
   return count;
 }
 
-/// Free GPUs of the racks, or nodes, of a type.
+/// Free GPUs of each rack, or each node, of a type.
 std::vector<std::int64_t> free_by(const PlacementModel& model, std::uint32_t type, bool by_rack,
                                   std::optional<std::uint32_t> only_rack = {}) {
   std::map<std::uint32_t, std::int64_t> sums;
@@ -237,8 +237,8 @@ Rule consolidate() {
           }};
 }
 
-/// Wholly free nodes of the largest size of a type, and whether another node, or one more of them, has room
-/// for `rest`.
+/// True if enough nodes of a type's largest size are wholly free, and another node, or one more of them, has
+/// room for `rest`.
 bool strict_room(const PlacementModel& model, const std::vector<std::uint32_t>& nodes, std::int32_t size,
                  std::int32_t needed, std::int32_t rest) {
   std::int32_t whole = 0;
@@ -291,7 +291,7 @@ std::vector<Rule> rules(const Workload& workload) {
   return {yarn(), best_fit(), fgd(workload), consolidate(), consolidate_strict()};
 }
 
-/// Types, islands, racks, and unequal nodes.
+/// Clusters with types, islands, racks, and unequal nodes.
 std::vector<ClusterSpec> clusters() {
   std::vector<ClusterSpec> result;
   for (const char* text : {"1x1", "5x8", "3x4+4x8+2x3", "4x8:a100+6x4:v100+3x8:a100", "3x6:t4+2x4"})
@@ -308,7 +308,7 @@ std::vector<ClusterSpec> clusters() {
   return result;
 }
 
-/// Jobs of some sizes and types, for `fgd` to judge by and for their types.
+/// Jobs of several sizes and types, as the typical workload of `fgd` and for their types.
 Workload typical_workload() {
   Workload workload;
   const std::array types = {GpuTypeId(), workload.gpu_type("A100"), workload.gpu_type("v100|t4"),

@@ -41,7 +41,7 @@ Shares plain(const std::optional<std::vector<NodeShare>>& shares) {
   return result;
 }
 
-/// The rule in words of `PlacementKind::Yarn`, node by node.
+/// The rule of `PlacementKind::Yarn`, node by node.
 Shares yarn_by_hand(std::vector<std::int32_t>& free, const std::vector<std::int32_t>& size,
                     std::int32_t needed) {
   const std::vector<std::int32_t> before = free;

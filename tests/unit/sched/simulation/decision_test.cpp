@@ -1,4 +1,4 @@
-/// Policies on values: what the simulator refuses, types, rounds, and JSON.
+/// Policies on values: refused decisions, types, rounds, and JSON.
 #include "sched/simulation/decision.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ namespace {
 using testing::add_job;
 using Decide = std::function<Decision(const PassEvents&)>;
 
-/// A policy that is one function of values.
+/// A policy that consists of one function of values.
 class Decides final : public DecisionPolicy {
  public:
   explicit Decides(Decide decide, bool chooses_types = false)
@@ -52,7 +52,7 @@ std::string fault(const Workload& workload, Decide decide, const char* cluster =
   return result.error().message;
 }
 
-/// Everybody runs on what he asks for.
+/// A decision that runs all jobs on the GPUs that they request.
 Decision run_all(const PassEvents& events) {
   Decision decision;
   for (const LiveView& live : events.live)

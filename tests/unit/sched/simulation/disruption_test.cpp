@@ -430,8 +430,8 @@ TEST_CASE("disruption: what still runs when a replay ends early has held its GPU
 
 namespace {
 
-/// Three elastic jobs that are resized every 50 s while both nodes fail once; `extra_passes` at random
-/// instants in between.
+/// Three elastic jobs that are resized every 50 s while both nodes fail once; With `extra_passes` there are
+/// more passes at random instants.
 SimulationResult resize_every_50_s(std::uint64_t seed, bool extra_passes) {
   Setting setting;
   setting.cluster = "2x8";

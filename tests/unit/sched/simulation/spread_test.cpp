@@ -15,7 +15,7 @@ using std::chrono::seconds;
 using testing::job_of;
 using testing::Script;
 
-/// On 4 nodes of 4 GPUs in 2 racks: what `before` does, then all that fits is started.
+/// Replays on 4 nodes of 4 GPUs in 2 racks. Each pass runs `before`, then starts all jobs that fit.
 SimulationResult run(const Workload& workload, double factor, const Script& before = {},
                      ProgressRule rule = ProgressRule::Duration) {
   ClusterSpec cluster;

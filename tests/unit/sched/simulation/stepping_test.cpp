@@ -1,4 +1,4 @@
-/// `Simulation`: what it tells between steps, and what it refuses.
+/// `Simulation`: its state between steps, and its errors.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 using testing::add_job;
 using testing::job_of;
 
-/// Starts every job for which there is room, in the order of their ids. Remembers nothing.
+/// Starts every job for which there is room, in the order of their ids. Has no state.
 class StartsAll final : public Policy {
  public:
   void begin(const SchedulingPass& view) override {
@@ -48,7 +48,7 @@ Workload one_job(std::int32_t num_gpus) {
   return workload;
 }
 
-/// The state at 30 s in which the first job of a workload runs since 10 s.
+/// The state at 30 s with the first job of a workload running since 10 s.
 SimulationState running_since_10(std::int32_t num_gpus, std::vector<NodeShare> gang) {
   LiveJob live;
   live.outcome.start = at(10);

@@ -24,7 +24,7 @@ TenantTree read(const std::string& text) {
   return *tree;
 }
 
-/// The error in the rest of a file, which begins with a version on line 1.
+/// The error in the rest of a file after the version on line 1.
 std::string error_of(const std::string& rest) {
   const auto tree = parse_tenant_tree("{\"version\": 1,\n" + rest + "}", "t.json", cluster());
   return tree ? "no error" : tree.error().describe();

@@ -1,4 +1,4 @@
-/// `decide_stated` with a policy of one's own, which says all that a policy can say.
+/// `decide_stated` with a custom policy that uses all parts of a decision.
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -14,7 +14,7 @@
 namespace vtrain {
 namespace {
 
-/// Moves the first job to the second type, preempts the second, starts the third and turns the fourth away.
+/// Moves the first job to the second type, preempts the second, starts the third and rejects the fourth.
 class SaysAll final : public DecisionPolicy {
  public:
   bool chooses_types() const override { return true; }

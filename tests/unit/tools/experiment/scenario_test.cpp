@@ -18,7 +18,7 @@ using testing::TemporaryFolder;
 constexpr const char* kJobs =
     "job_id,submit_s,num_gpus,duration_s,deadline_s\na,0,8,1000,1500\nb,10,8,100,500\nc,20,4,50,400\n";
 
-/// Three jobs on one node under these policies.
+/// A spec of three jobs on one node under these policies.
 ScenarioSpec spec_of(const TemporaryFolder& folder, std::vector<std::string> policies) {
   folder.write("jobs.csv", kJobs);
   ScenarioSpec spec;
@@ -36,7 +36,7 @@ Scenario prepared(ScenarioSpec spec) {
   return *std::move(scenario);
 }
 
-/// The error of preparing a spec.
+/// The error of the preparation of a spec.
 std::string refusal(ScenarioSpec spec) {
   std::vector<std::string> warnings;
   const auto scenario = Scenario::prepare(std::move(spec), warnings);
@@ -44,7 +44,7 @@ std::string refusal(ScenarioSpec spec) {
   return scenario.error().describe();
 }
 
-/// Everything that a run says of its jobs.
+/// All data of a run on its jobs, as text.
 std::string described(const RunResult& run) {
   std::string text = run.summary.policy;
   for (const JobOutcome& job : run.result.outcomes)

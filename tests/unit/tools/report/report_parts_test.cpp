@@ -45,7 +45,7 @@ ReportRun segment_of(const char* policy, std::optional<double> met, double avg_j
   return run;
 }
 
-/// The answer to these runs of no jobs that anybody knows.
+/// The answer for these runs of a workload without jobs.
 std::string answer(std::vector<ReportRun> runs) {
   static const Workload kNoJobs;
   ReportInput input;

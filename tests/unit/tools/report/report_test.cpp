@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kHostile = "</script><script>alert('x')</script>&\"";
 
-/// Jobs and schedules that need not be possible, of any size: the page must show whatever it is given.
+/// Jobs and schedules of any size, perhaps impossible ones: the page must show any input.
 struct Example {
   Workload workload;
   std::vector<SimulationResult> results;
@@ -77,7 +77,7 @@ std::string render(Example& example) {
   return render_report(example.input);
 }
 
-/// The embedded chart data, read as a browser would: up to the first end of the element.
+/// The embedded chart data, read as in a browser: up to the first end of the element.
 nlohmann::json chart_data(const std::string& page) {
   constexpr std::string_view kOpen = "id=\"report-data\">";
   const std::size_t begin = page.find(kOpen) + kOpen.size();

@@ -23,7 +23,7 @@ Workload full_job() {
       .workload;
 }
 
-/// The only field in which a job differs after `change`.
+/// The only field in which a changed job differs.
 template <class Change>
 std::string difference(const Change& change) {
   const Workload before = full_job();

@@ -33,7 +33,7 @@ Workload jobs() {
   return vtrain::parse_trace(kJobs, "jobs.csv").value().workload;
 }
 
-/// The names of the jobs that stay.
+/// The names of the kept jobs.
 std::string kept(const SliceOptions& options) {
   Workload workload = jobs();
   const auto sliced = slice_trace(workload, options);

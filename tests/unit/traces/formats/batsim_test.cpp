@@ -12,7 +12,7 @@ using vtrain::testing::written;
 
 namespace {
 
-/// A workload of one job, and profiles of 100 s, 0 s and of another type.
+/// A workload with one job, and with profiles of 100 s, of 0 s and of another type.
 std::string workload(const std::string& job) {
   return "{\"nb_res\": 64,\n \"jobs\": [\n" + job +
          "\n ],\n \"profiles\": {\"p\": {\"type\": \"delay\", \"delay\": 100.5}, \"zero\": {\"type\": "

@@ -1,5 +1,5 @@
-/// What every reader owes to a file that is not as its format says: the same jobs, a counted skip or an error
-/// with a place, never anything else.
+/// Files that violate their format. Every reader must return the same jobs, a counted skip or an error with a
+/// place.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -23,7 +23,7 @@ using vtrain::testing::zstd;
 
 namespace {
 
-/// The example with each `\n` as another line end.
+/// The text with each `\n` replaced by another line end.
 std::string with_line_ends(std::string_view text, std::string_view line_end) {
   std::string out;
   for (const char c : text) {
@@ -36,7 +36,7 @@ std::string with_line_ends(std::string_view text, std::string_view line_end) {
   return out;
 }
 
-/// Where the fields of the last line of a table begin and end.
+/// Begin and end of each field in the last line of a table.
 std::vector<std::pair<std::size_t, std::size_t>> last_fields(std::string_view name, std::string_view text) {
   static const std::map<std::string_view, char> kSeparators = {{"gavel", '\t'}, {"swf", ' '}, {"sacct", '|'}};
   const auto found = kSeparators.find(name);
@@ -53,7 +53,7 @@ std::vector<std::pair<std::size_t, std::size_t>> last_fields(std::string_view na
   return fields;
 }
 
-/// Where the values of a JSON text begin and end: what stands behind a colon up to a comma or a bracket.
+/// Begin and end of each value in a JSON text: from a colon up to a comma or a bracket.
 std::vector<std::pair<std::size_t, std::size_t>> json_values(std::string_view text) {
   std::vector<std::pair<std::size_t, std::size_t>> values;
   for (std::size_t i = text.find(':'); i < text.size(); i = text.find(':', i + 1)) {
@@ -64,7 +64,8 @@ std::vector<std::pair<std::size_t, std::size_t>> json_values(std::string_view te
   return values;
 }
 
-/// Whatever comes of the text can be shown, and strict reading accepts no more than lenient reading.
+/// Checks that the text gives jobs or an error that can be shown. Strict reading must accept no more than
+/// lenient reading.
 void check_outcome(const std::string& text, std::string_view name) {
   const auto trace = parse_trace(text, "file", name);
   const auto strict = parse_trace(text, "file", name, {.strict = true});

@@ -31,7 +31,7 @@ std::string gpus(int count) {
   return "[" + text + "]";
 }
 
-/// A job with these attempts, on a line of its own.
+/// A job with these attempts, on its own line.
 std::string job(const std::string& id, const std::string& attempts,
                 const std::string& submitted = "\"2017-10-07 01:00:00\"") {
   return "\n{\"status\": \"Pass\", \"vc\": \"v1\", \"jobid\": \"" + id + "\", \"attempts\": [" + attempts +
@@ -46,7 +46,7 @@ std::string attempt(const std::string& start, const std::string& end, int num_gp
 
 const std::string kGood = job("good", attempt("2017-10-07 01:00:10", "2017-10-07 01:00:20", 1));
 
-/// The reason for which a job beside a good one is skipped.
+/// The reason why a job next to a good one is skipped.
 std::string reason_of(const std::string& bad) {
   const auto trace = parse_trace("[" + kGood + "," + bad + "]", "log");
   REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());
@@ -160,7 +160,7 @@ TEST_CASE("philly-log: what is no such log is an error with its line") {
 
 namespace {
 
-/// The same reading by other means: a JSON tree and the C library's calendar.
+/// A second reader of the log, with a JSON tree and the C library's calendar.
 std::map<std::string, std::pair<std::int64_t, std::int64_t>> read_with_tree(const std::string& text) {
   const auto utc = [](const json& value) -> std::optional<std::int64_t> {
     if (!value.is_string() || value == "None" || value == "") return std::nullopt;

@@ -34,7 +34,7 @@ Trace read(const std::filesystem::path& path) {
   return *std::move(trace);
 }
 
-/// What two lists of the same jobs have in common.
+/// Fields of a job that two lists of the same jobs share.
 using JobFacts = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>;
 
 /// Tenant, submission, GPUs and duration of all jobs, sorted; seconds. `shift` is added to the submissions.
@@ -49,7 +49,7 @@ std::vector<JobFacts> facts(const Trace& trace, const std::string& tenant, secon
   return all;
 }
 
-/// The text in the description of formats from `from` to the next section.
+/// The section of the description of formats that begins with `from`.
 std::string section(const std::string& formats, const std::string& from) {
   const std::size_t first = formats.find("\n" + from);
   REQUIRE_MESSAGE(first != std::string::npos, from);
@@ -63,7 +63,7 @@ std::string sample(const std::string& section_text) {
   return section_text.substr(open + 5, section_text.find("\n```", open + 5) - open - 4);
 }
 
-/// What stands in back quotes after `label`.
+/// Text in back quotes after `label`.
 std::string quoted(const std::string& text, const std::string& label) {
   const std::size_t at = text.find(label);
   REQUIRE_MESSAGE(at != std::string::npos, label);

@@ -22,7 +22,7 @@ namespace {
 
 const std::filesystem::path kShared = VTRAIN_SHARED_DIR;
 
-/// What `trace info` counts of one file.
+/// Counts of `trace info` for one file.
 struct Counts {
   const char* file;
   std::int64_t jobs;
@@ -43,7 +43,7 @@ void check_counts(const std::filesystem::path& folder, std::string_view format, 
   CHECK(trace->skipped.total() == expected.skipped);
 }
 
-/// The first fenced block of a section of the description of the formats; empty when that is not there.
+/// The first fenced block of a section of the description of the formats; empty if it is absent.
 std::string sample_lines(const std::string& heading) {
   const auto path = kShared / "data/traces/FORMATS.md";
   if (!have(path)) return {};

@@ -23,7 +23,7 @@ const std::filesystem::path kShared = VTRAIN_SHARED_DIR;
 struct ItpCluster {
   std::int64_t jobs;
   double span_days;
-  std::array<std::int64_t, 7> by_num_gpus;  ///< jobs of 1, 2, 4, ... 64 GPUs
+  std::array<std::int64_t, 7> by_num_gpus;  ///< number of jobs with 1, 2, 4, ... 64 GPUs
   std::array<std::int64_t, 3> percentiles;  ///< p50, p90 and p99 of durations in seconds
   std::int64_t gpu_hours;
 };

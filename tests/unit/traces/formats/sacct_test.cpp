@@ -25,14 +25,14 @@ const std::string kHeader =
     "JobIDRaw|User|Account|Partition|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|ReqTRES|"
     "AllocTRES\n";
 
-/// A row of `kHeader` from 10:00:00 on that waited 5 s.
+/// A row of `kHeader` for a job that waited 5 s from 10:00:00.
 std::string row(const std::string& id, const std::string& state, const std::string& elapsed,
                 const std::string& tres) {
   return id + "|amy|vision|gpu|" + state + "|2024-03-01T10:00:00|2024-03-01T10:00:05|2024-03-01T11:00:00|" +
          elapsed + "|60|1||" + tres + "\n";
 }
 
-/// The GPUs and their type of the one job with these TRES.
+/// The GPUs and the GPU type of a job with these TRES.
 std::string gpus_of(const std::string& tres) {
   const Trace trace = read(kHeader + row("1", "COMPLETED", "10", tres));
   const Job& job = trace.workload.jobs[0];

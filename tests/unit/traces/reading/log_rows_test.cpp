@@ -28,7 +28,7 @@ std::string rows(std::initializer_list<std::string_view> lines) {
   return text;
 }
 
-/// The one reason for which rows of the text are skipped, with the number of rows and the first line.
+/// The only reason why rows of the text are skipped, with the number of rows and the first line.
 std::string skipped(const std::string& text) {
   const auto trace = parse_trace(text + std::string(kGood), "log.csv");
   REQUIRE_MESSAGE(trace.has_value(), trace.error().describe());

@@ -27,7 +27,7 @@ vtrain::Workload jobs(int count, SimDuration duration) {
   return workload;
 }
 
-/// The requested time of one job of this duration.
+/// The requested time that a rule gives to a job of this duration.
 SimDuration estimate(std::string_view rule, SimDuration duration) {
   vtrain::Workload workload = jobs(1, duration);
   set_estimates(workload, EstimateRule::parse(rule).value(), 1);

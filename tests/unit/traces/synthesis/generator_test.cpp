@@ -26,7 +26,7 @@ using vtrain::testing::zoo_with;
 
 namespace {
 
-/// A stand-in for the predictor: 2 s an iteration, whatever the model.
+/// Iteration time in place of the predictor's: 2 s for every model.
 Result<Nanoseconds> two_seconds(std::string_view, std::int32_t, GpuCount, GpuTypeId) {
   return Nanoseconds(2e9);
 }

@@ -21,7 +21,7 @@ using namespace vtrain;
 
 namespace {
 
-/// What `vtrain trace generate --from` makes of a shape.
+/// Jobs generated from a shape, as by `vtrain trace generate --from`.
 Workload generate(const WorkloadShape& shape, std::int64_t num_jobs, std::uint64_t seed = 1) {
   GeneratorOptions options = options_like(shape);
   options.num_jobs = num_jobs;
@@ -44,7 +44,7 @@ double sum(const std::vector<GangWeight>& gangs) {
   return all;
 }
 
-/// One job of 60 s a GPU every `gap` seconds.
+/// A workload with a job of 60 s on one GPU every `gap_s` seconds.
 Workload regular(std::size_t num_jobs, std::int64_t gap_s) {
   Workload workload;
   for (std::size_t i = 0; i < num_jobs; ++i) {

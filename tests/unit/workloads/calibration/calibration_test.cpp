@@ -11,7 +11,7 @@
 namespace vtrain {
 namespace {
 
-/// Rows of known parts: seconds of products, memory-bound kernels and communication.
+/// Parts of a row in seconds: products, memory-bound kernels and communication.
 struct Parts {
   double product;
   double memory;

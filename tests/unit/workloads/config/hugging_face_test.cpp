@@ -85,7 +85,7 @@ std::string error_of(const json& object) {
   return model ? "" : model.error().describe();
 }
 
-/// The zoo's model without its name and with another sequence length.
+/// The zoo's model without its name, with another sequence length.
 TransformerModel known(std::string_view name, std::int64_t sequence_length) {
   TransformerModel model = find_model(name)->model();
   model.name.clear();
@@ -93,7 +93,7 @@ TransformerModel known(std::string_view name, std::int64_t sequence_length) {
   return model;
 }
 
-/// The same but for defaults that are spelt out in a file.
+/// Checks that models are equal, except for defaults that the file states.
 void check_same(const HuggingFaceModel& read, TransformerModel expected) {
   CHECK(read.model.num_parameters() == expected.num_parameters());
   CHECK(read.model.active_parameters() == expected.active_parameters());

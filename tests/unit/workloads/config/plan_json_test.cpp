@@ -1,4 +1,4 @@
-/// Parallel plans as JSON, there and back.
+/// Conversion of parallel plans to JSON and back.
 #include "workloads/config/plan_json.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@
 namespace vtrain {
 namespace {
 
-/// No member has its default.
+/// A plan in which no member has its default.
 constexpr ParallelPlan kPlan = {.tensor = 2,
                                 .data = 4,
                                 .pipeline = 3,

@@ -38,7 +38,7 @@ Operator named(std::string_view name, TaskKind kind, double duration, std::int32
   return op;
 }
 
-/// Two stages, two micro-batches, everything there is.
+/// A work with two stages, two micro-batches and all kinds of operations.
 IterationWork small_work() {
   IterationWork work;
   work.num_micro_batches = 2;
@@ -90,7 +90,7 @@ TEST_CASE("graph_builder: tasks and dependencies of two stages and two micro-bat
   CHECK(edges_of(*graph) == expected);
 }
 
-/// One stage of two chunks, one micro-batch, and messages between the chunks.
+/// A work with one stage of two chunks, one micro-batch, and messages between the chunks.
 IterationWork chunked_work() {
   IterationWork work;
   work.num_micro_batches = 1;

@@ -17,8 +17,8 @@
 namespace vtrain {
 namespace {
 
-/// Both ways add fractional times in different orders, and the fast path rounds each block to 2^-30 ns or,
-/// above some hours, a little coarser; random works are far shorter.
+/// Tolerance for fractional times. The two implementations add in different orders, and the fast one rounds
+/// each block to 2^-30 ns, or more coarsely above some hours. Random works are far shorter.
 constexpr double kFractionalTolerance_ns = 1e-3;
 
 void check_same(const IterationTimes& fast, const IterationTimes& graph, double tolerance) {
@@ -154,7 +154,7 @@ TEST_CASE("pipeline_times: one timer for all pipelines equals a clock exactly, e
   }
 }
 
-/// A deep pipeline as a plan search has it: inner stages alike, the ends a little faster or slower.
+/// A deep pipeline as in a plan search: inner stages are equal, the ends a little faster or slower.
 std::vector<BlockTimes> searched_blocks(RandomStream& random, std::int64_t num_stages, bool splits) {
   const auto time = [&random](std::uint64_t bound) {
     return Nanoseconds(static_cast<double>(random.below(bound)));
@@ -202,7 +202,7 @@ Operator op_of(TaskKind kind, double duration) {
   return op;
 }
 
-/// `num_stages` equal stages of forward 1, backward 2.
+/// A work with `num_stages` equal stages, forward 1 and backward 2.
 IterationWork uniform_work(std::size_t num_stages, std::int64_t num_micro_batches) {
   IterationWork work;
   work.num_micro_batches = num_micro_batches;

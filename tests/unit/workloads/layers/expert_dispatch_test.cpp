@@ -18,7 +18,7 @@ const GpuProfile& h100() {
   return profile;
 }
 
-/// 1,024 tokens of 2,048 columns, 64 experts in 8 groups, of which a token goes to 3.
+/// A model with 1,024 tokens of 2,048 columns and 64 experts in 8 groups; a token goes to 3 groups.
 TransformerModel grouped_model() {
   TransformerModel model{"", 2, 2048, 16, 1024};
   model.experts = {
@@ -27,7 +27,8 @@ TransformerModel grouped_model() {
   return model;
 }
 
-/// To how many of `num_places` a token goes, over all choices of groups, its experts drawn one by one.
+/// Mean number of `num_places` that a token goes to, over all choices of groups, with experts drawn one by
+/// one.
 double places_hit(const MixtureOfExperts& experts, std::int64_t num_places) {
   const auto groups = static_cast<unsigned>(experts.num_groups);
   const std::int64_t in_group = experts.num_experts / experts.num_groups;

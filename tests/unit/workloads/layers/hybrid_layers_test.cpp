@@ -16,13 +16,13 @@
 namespace vtrain {
 namespace {
 
-/// A GPU in racks with NVLink throughout.
+/// A GPU in racks with NVLink between all GPUs.
 const GpuProfile& gb200() {
   static const GpuProfile profile = load_gpu_profile("gb200").value();
   return profile;
 }
 
-/// Four layers: state space, experts, attention, experts.
+/// A model with four layers: state space, experts, attention, experts.
 TransformerModel hybrid_model() {
   TransformerModel model{"", 4, 1024, 16, 2048};
   model.has_bias = false;
@@ -36,12 +36,12 @@ Stack bridge() {
   return find_stack("megatron-bridge").value();
 }
 
-/// Layers of a kind, by its letter in the pattern.
+/// The costs of a kind of layers, by its letter in the pattern.
 PassCosts layer_of(const TransformerModel& model, const LayerCosts& costs, char letter) {
   return costs.layers[kind_of_layer(model, static_cast<std::int64_t>(model.layer_pattern.find(letter)))];
 }
 
-/// Time of the operators of a name, forward and backward.
+/// Time of the operators with a name, forward and backward.
 double time_of(const PassCosts& layer, std::string_view name) {
   double sum = 0;
   for (const auto* pass : {&layer.forward, &layer.backward}) {

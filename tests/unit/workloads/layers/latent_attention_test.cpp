@@ -21,8 +21,9 @@ using testing::a100;
 
 constexpr std::int64_t kTensor = 4;
 
-/// 2,048 tokens of 4,096 columns, 32 heads of queries and keys of 64 + 32 and values of 64, compressed into
-/// 512 columns (queries), 256 (keys and values) and 32 (the part of the keys that is rotated).
+/// A model with 2,048 tokens of 4,096 columns and 32 heads, queries and keys of 64 + 32 and values of 64.
+/// They are compressed into 512 columns (queries), 256 (keys and values) and 32 (the rotated part of the
+/// keys).
 TransformerModel latent_model() {
   TransformerModel model{"", 4, 4096, 32, 2048};
   model.has_bias = false;
@@ -45,7 +46,7 @@ LayerKey split_key() {
   return {.tensor = kTensor, .micro_batch = 1, .sequence_parallel = true, .precision = Precision::Bf16};
 }
 
-/// Times of the operators of a name.
+/// Times of the operators with a name.
 std::vector<double> times_of(const std::vector<Operator>& pass, std::string_view name) {
   std::vector<double> times;
   for (const Operator& op : pass) {
@@ -54,7 +55,7 @@ std::vector<double> times_of(const std::vector<Operator>& pass, std::string_view
   return times;
 }
 
-/// Of a collective of four GPUs on so many columns of 2,048 tokens in 2 bytes.
+/// Time of a collective of four GPUs on `columns` columns of 2,048 tokens in 2 bytes.
 double collective_ns(Collective collective, double columns) {
   const KernelTime time = collective_time(a100(), collective, {.size = kTensor, .per_node = kTensor},
                                           Bytes(2 * 2'048 * columns), Libraries::Current);

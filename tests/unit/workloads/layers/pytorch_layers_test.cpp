@@ -1,5 +1,4 @@
-/// What PyTorch itself does in a layer where a framework leaves it to it, and context parallelism of both
-/// kinds.
+/// Operators that frameworks leave to PyTorch, and context parallelism of both kinds.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -10,7 +10,7 @@
 namespace vtrain {
 namespace {
 
-/// A Nemotron-H in small: 4 heads of 8 columns and a state of 16, in 2 groups.
+/// A small Nemotron-H: 4 heads of 8 columns and a state of 16, in 2 groups.
 TransformerModel hybrid() {
   return {.num_layers = 7,
           .hidden_size = 64,

@@ -20,7 +20,7 @@ TransformerModel gpt() {
   return {.num_layers = 4, .hidden_size = 64, .num_heads = 8, .sequence_length = 32, .vocab_size = 100};
 }
 
-/// Grouped queries, gated MLP, no biases, untied.
+/// A model with grouped queries and gated MLP, without biases or tied embeddings.
 TransformerModel llama() {
   TransformerModel model = gpt();
   model.num_kv_heads = 2;

@@ -33,7 +33,7 @@ std::int64_t whole(const json& object, const char* key, std::int64_t absent) {
   return found->is_boolean() ? (found->get<bool>() ? 1 : 0) : found->get<std::int64_t>();
 }
 
-/// The model of a record: its own sizes, or those of the known model of its name.
+/// The model of a record: its own sizes, or those of the known model with its name.
 std::optional<TransformerModel> model_of(const json& record) {
   const json& given = record.at("model");
   const std::string name = given.at("name");
@@ -71,7 +71,7 @@ std::optional<TransformerModel> model_of(const json& record) {
   return model;
 }
 
-/// The plan of a record, or nothing where it says too little.
+/// The plan of a record, or nothing if the record is incomplete.
 std::optional<ParallelPlan> plan_of(const json& record, const TransformerModel& model) {
   const json& parallel = record.at("parallel");
   const json& batch = record.at("batch");
@@ -121,8 +121,9 @@ MemoryRules rules_of(const json& record) {
   return rules;
 }
 
-/// Records whose memory is not that of the plan they state: the recipes of Megatron-FSDP on Grace GPUs move
-/// activations to the CPU, and one row of the release 26.02.01 lacks its virtual stages or its recomputation.
+/// True for records whose memory does not belong to their plan. The recipes of Megatron-FSDP on Grace GPUs
+/// move activations to the CPU. One row of the release 26.02.01 lacks its virtual stages or its
+/// recomputation.
 bool says_too_little(const json& record) {
   const std::string id = record.at("id");
   const std::string gpu = record.at("system").at("gpu");
@@ -130,7 +131,7 @@ bool says_too_little(const json& record) {
   return id.starts_with("mbridge_26.02.01_DGX-GB300_LLAMA3_70B_n64_MXFP8");
 }
 
-/// What a process can allocate: data sheets in GB, less what drivers keep.
+/// Memory that a process can allocate, bytes: that of the data sheet minus the drivers' part.
 double capacity_of(const std::string& gpu) {
   const std::pair<const char*, double> known[] = {{"A100-SXM4-40GB", 42.3e9},
                                                   {"A100-SXM4-80GB", 85.0e9},

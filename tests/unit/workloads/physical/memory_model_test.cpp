@@ -13,7 +13,7 @@ namespace {
 
 using testing::a100;
 
-/// h = 1024, a = 16, s = 512, V = 50,000, 8 layers.
+/// A model with h = 1024, a = 16, s = 512, V = 50,000, 8 layers.
 const TransformerModel kModel{"", 8, 1024, 16, 512, 50'000};
 
 TEST_CASE("memory_model: parameters of the stages") {
@@ -115,7 +115,8 @@ TEST_CASE("memory_model: the estimate is that of the fullest stage") {
   }
 }
 
-/// h = 1024, 16 heads of 64 with 4 of keys, gated MLP of 3,000, no biases; s = 512, V = 50,000, 8 layers.
+/// A model with h = 1024, 16 heads of 64 with 4 of keys, gated MLP of 3,000, no biases; s = 512, V = 50,000,
+/// 8 layers.
 TransformerModel llama() {
   TransformerModel model = kModel;
   model.num_kv_heads = 4;
@@ -538,7 +539,7 @@ TEST_CASE("memory_model: the fullest stage is found without looking at all of th
   CHECK(num_plans > 20);
 }
 
-/// Most chunks of one micro-batch that a stage holds at once, by walking through its order.
+/// Largest number of chunks of one micro-batch that a stage holds at once, from a walk through its order.
 std::int64_t most_chunks_held(const ParallelPlan& plan, std::int64_t stage) {
   const PipelineShape shape{plan.pipeline, plan.virtual_stages, plan.num_micro_batches()};
   const Pass release = splits_backward(plan.schedule) ? Pass::Weight : Pass::Backward;

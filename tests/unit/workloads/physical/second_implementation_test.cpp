@@ -23,7 +23,7 @@ TransformerModel llama(const char* name) {
   return model;
 }
 
-/// Llama 3 70B on 64 H100 in fp8, Megatron-Bridge's published recipe.
+/// Plan of Llama 3 70B on 64 H100 in fp8, Megatron-Bridge's published recipe.
 ParallelPlan plan_70b() {
   return {.tensor = 4,
           .data = 2,
@@ -37,7 +37,7 @@ ParallelPlan plan_70b() {
           .precision = Precision::Fp8};
 }
 
-/// The file of an embedded profile without the rates of a power limit, all conversions to 8 bits on top of
+/// The file of an embedded profile, changed: no rates of a power limit, conversions to 8 bits in addition to
 /// the tables, and backward products as fast as forward ones.
 std::filesystem::path as_second_implementation(const testing::TemporaryFolder& folder,
                                                const std::string& name) {
@@ -61,7 +61,7 @@ GpuProfile load_profile(const std::string& name) {
   return load_gpu_profile(as_second_implementation(folder, name).string()).value();
 }
 
-/// Megatron-Bridge as it has it: what is gathered has 16 bits.
+/// Megatron-Bridge as in the second implementation: gathered data have 16 bits.
 Stack megatron_bridge() {
   Stack stack = find_stack("megatron-bridge").value();
   stack.gathers_converted_inputs = false;
@@ -74,7 +74,7 @@ double iteration_ms(const TransformerModel& model, const ParallelPlan& plan, con
   return Seconds(fast_iteration_times(predicted->work).iteration).count() * 1e3;
 }
 
-/// Time of the operators that are communication, or that are not, in ms.
+/// Time of the operators of a pass that are communication, or of the others, ms.
 double part_ms(const std::vector<Operator>& pass, bool communication) {
   double sum = 0;
   for (const Operator& op : pass) {

@@ -15,7 +15,7 @@ LayerCosts costs_of(const TransformerModel& model, const Stack& stack, Precision
   return layer_costs(model, {.tensor = tensor, .micro_batch = 4, .precision = precision}, a100(), stack);
 }
 
-/// Time of this many bytes at a fraction of the A100's bandwidth, and of the start of kernels.
+/// Time of `bytes` at a fraction of the A100's bandwidth, plus the start of kernels.
 double memory_ns(double bytes, double efficiency, int kernels) {
   return bytes / (2039 * efficiency) + 3000 * kernels;
 }

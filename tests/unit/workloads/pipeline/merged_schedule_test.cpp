@@ -15,7 +15,7 @@
 namespace vtrain {
 namespace {
 
-/// A stage's order in short: `F0 F1.1 B0 W0`, the chunk after a point unless it is 0.
+/// A stage's order as text: `F0 F1.1 B0 W0`, with the chunk after a point unless it is 0.
 std::string order_text(Schedule schedule, const PipelineShape& shape, std::int64_t stage) {
   std::string text;
   for (const BlockLoop& loop : stage_order(schedule, shape, stage)) {
@@ -79,8 +79,8 @@ TEST_CASE("stage_order: shapes that a schedule cannot run name the field of the 
         "expected with virtual stages a multiple of the 4 pipeline stages in micro-batches, found '6'");
 }
 
-/// Walks through the schedule, checks that every block comes after those it needs, and counts the
-/// micro-batches of each stage that wait for their last backward block.
+/// Walks through the schedule, and checks that every block comes after its inputs. Returns the largest number
+/// of micro-batches of each stage that wait for their last backward block.
 std::vector<std::int64_t> walk_schedule(Schedule schedule, const PipelineShape& shape) {
   CAPTURE(shape.num_stages);
   CAPTURE(shape.num_chunks);
@@ -164,7 +164,7 @@ TEST_CASE("merged_schedule: the description stays small whatever the number of m
         size_of(Schedule::OneForwardOneBackward, {8, 4, 800}));
 }
 
-/// Equal stages, on each `num_chunks` chunks of forward 3, backward 4 and, if split off, weight 2.
+/// Equal stages with `num_chunks` chunks each, of forward 3, backward 4 and, if separate, weight 2.
 IterationWork uniform_work(Schedule schedule, const PipelineShape& shape) {
   const auto op = [](TaskKind kind, double duration) {
     return std::vector<Operator>{{.kind = kind, .duration = Nanoseconds(duration)}};

@@ -15,7 +15,7 @@ const TransformerModel& model() {
   return found;
 }
 
-/// Two plans and an error.
+/// A record with two plans and an error.
 CurveRecord some_record() {
   CurveRecord record;
   RankedPlan plan{.plan = {.tensor = 2, .data = 4, .global_batch = 512, .micro_batch = 2},

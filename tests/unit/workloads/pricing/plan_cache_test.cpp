@@ -173,7 +173,7 @@ TEST_CASE(
   CHECK(!curves.spread_iteration_time("gpt3-175b", 1536, GpuCount(8), 4));
 }
 
-/// A store in memory that counts.
+/// A store in memory that counts saved texts.
 struct FakeStore : CurveStore {
   std::optional<std::string> load(const std::string& key) override {
     const auto found = texts.find(key);

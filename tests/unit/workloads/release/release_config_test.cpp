@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A plan that divides: 2 x 4 x 3 = 24 GPUs, 6 layers, 2 micro-batches of 2.
+/// A plan without remainders: 2 x 4 x 3 = 24 GPUs, 6 layers, 2 micro-batches of 2.
 json good() {
   return {{"num_gpus", 24},          {"tensor_parallel_size", 2},
           {"data_parallel_size", 4}, {"pipeline_parallel_size", 3},
@@ -29,7 +29,7 @@ Result<VtrainConfig> parse(const json& config) {
   return parse_vtrain_config(config.dump(1), "plan.json");
 }
 
-/// The error of a configuration in which one key is changed.
+/// The error of a configuration with one changed key.
 Error error_of(const std::string& key, const json& value) {
   json config = good();
   config[key] = value;

@@ -21,9 +21,9 @@ using nlohmann::json;
 
 const std::filesystem::path kShared = VTRAIN_SHARED_DIR;
 const std::filesystem::path kGolden = kShared / "golden" / "vtrain";
-/// The release adds fractional terms in another order.
+/// Tolerance, because the release adds fractional terms in another order.
 constexpr double kTolerance_ns = 1;
-/// Graphs of kernels up to this size are built; larger ones would only take longer.
+/// Largest graph of kernels that is built; larger graphs would only take longer.
 constexpr std::int64_t kMaxKernelTasks = 100'000;
 
 bool is_absent() {
@@ -38,7 +38,7 @@ json read_json(const std::filesystem::path& path) {
   return json::parse(*text);
 }
 
-/// Parsing each trace and table once keeps the test quick.
+/// Parses each trace and table only once, so that the test is fast.
 class GoldenInputs {
  public:
   GoldenInputs() {

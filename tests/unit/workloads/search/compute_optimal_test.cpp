@@ -138,8 +138,7 @@ TEST_CASE("compute_optimal: the usual batch follows the published ones, in whole
   CHECK(usual_global_batch(145.6e9, 8192, 1) == 576);
 }
 
-/// A predictor by which training gets a part of the peak rate that falls with a model's width; narrow models
-/// have no plan.
+/// A predictor whose part of the peak rate falls with a model's width; narrow models have no plan.
 Result<RankedPlan> made_up_plan(const TransformerModel& model, std::int64_t global_batch, double rate) {
   if (model.hidden_size < 2048) return fail({.message = "no plan"});
   const double utilization = 0.6 - 1e-5 * static_cast<double>(model.hidden_size);

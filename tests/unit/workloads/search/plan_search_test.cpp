@@ -17,7 +17,7 @@ namespace {
 
 using testing::a100;
 
-/// A plan predicted in full.
+/// A plan with its complete prediction.
 RankedPlan predict(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
                    const Stack& stack) {
   const auto prediction = predict_physical(model, plan, profile, stack).value();
@@ -30,7 +30,7 @@ void sort_by_time(std::vector<RankedPlan>& plans) {
                    [](const RankedPlan& a, const RankedPlan& b) { return a.iteration < b.iteration; });
 }
 
-/// All plans that fit, fastest first, each predicted in full.
+/// All plans that fit, fastest first, each with its complete prediction.
 std::vector<RankedPlan> predict_all(const TransformerModel& model, GpuCount num_gpus,
                                     std::int64_t global_batch, const GpuProfile& profile, const Stack& stack,
                                     const PlanChoices& choices) {
@@ -43,7 +43,7 @@ std::vector<RankedPlan> predict_all(const TransformerModel& model, GpuCount num_
   return plans;
 }
 
-/// What to search.
+/// Input of a search.
 struct SearchCase {
   TransformerModel model{};
   GpuCount num_gpus{1};
@@ -51,7 +51,7 @@ struct SearchCase {
   GpuProfile profile{};
 };
 
-/// A small model on up to `most_gpus` GPUs with little memory, so that it matters.
+/// A small model on up to `most_gpus` GPUs with little memory, so that memory limits plans.
 SearchCase random_search(RandomStream& random, std::uint64_t most_gpus) {
   const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.below(bound)); };
   SearchCase made{.profile = a100()};
@@ -64,8 +64,8 @@ SearchCase random_search(RandomStream& random, std::uint64_t most_gpus) {
   return made;
 }
 
-/// The same with every number of some layers tried, below what `most` says of a plan; of each plan the
-/// fastest that fits.
+/// All plans that fit, where `layers` of each plan takes every value below `most(plan)`. Only the fastest
+/// that fits is kept for each plan.
 template <class Most>
 std::vector<RankedPlan> predict_all_numbers(const SearchCase& search, const Stack& stack,
                                             std::int64_t ParallelPlan::*layers, const Most& most) {

@@ -21,7 +21,7 @@ bool is_power_of_two(std::int64_t number) {
   return (number & (number - 1)) == 0;
 }
 
-/// Whether all chunks of the model have as many layers.
+/// True if all chunks of the model have equally many layers.
 bool has_equal_chunks(const TransformerModel& model, const ParallelPlan& plan) {
   const std::int64_t first = chunk_layers(model, plan, 0, 0).count;
   for (std::int64_t chunk = 0; chunk < plan.virtual_stages; ++chunk) {
@@ -31,7 +31,7 @@ bool has_equal_chunks(const TransformerModel& model, const ParallelPlan& plan) {
   return true;
 }
 
-/// Plans of the choices by trying every number, in the order that decides ties.
+/// Plans of the choices, found by trying every number, in the order that decides ties.
 std::vector<ParallelPlan> try_all(const TransformerModel& model, std::int64_t num_gpus, std::int64_t batch,
                                   const PlanChoices& choices) {
   std::vector<ParallelPlan> plans;

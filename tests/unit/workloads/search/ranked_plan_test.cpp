@@ -7,7 +7,7 @@
 namespace vtrain {
 namespace {
 
-/// A plan of nothing but its size and its speed.
+/// A plan with only a size and a speed.
 RankedPlan offer(std::int64_t num_gpus, double seconds) {
   return {.plan = {.data = num_gpus}, .iteration = Seconds(seconds)};
 }

@@ -22,7 +22,7 @@ GpuProfile profile_of(const std::string& name) {
   return load_gpu_profile(name).value();
 }
 
-/// The profile as its tables have it: of a GPU that never reaches its power limit.
+/// The profile without effects of a power limit, as in its tables.
 GpuProfile in_bursts(GpuProfile profile) {
   profile.sustained_rate = profile.sustained_rate_fp8 = FlopsPerSecond(0);
   return profile;
@@ -357,7 +357,7 @@ TEST_CASE("kernel_cost: a send takes NVLink within a node and a share of the net
   CHECK(send_time(a100(), false, activations).time.count() == doctest::Approx(83'886'080 / 21.25 + 20'000));
 }
 
-/// The profile with its tables fitted anew to the published ones, neither rounded nor thinned out; nothing if
+/// The profile with its tables fitted again to the published ones, without rounding or thinning; nothing if
 /// they are absent.
 std::optional<GpuProfile> full_profile(const std::string& name, const std::string& folder,
                                        const std::vector<std::string>& gemm_files) {

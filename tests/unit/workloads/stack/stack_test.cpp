@@ -51,8 +51,8 @@ TEST_CASE("stack: a misspelt name finds the nearest") {
 /// Iteration times of the public release's simulator, by GPUs, layers and micro-batches.
 using SimulatedTimes = std::map<std::array<std::int64_t, 3>, double>;
 
-/// Its forward and backward pass of a layer, in ms: on a number of GPUs the time is linear in layers, in
-/// micro-batches and in their product.
+/// The simulator's forward and backward pass of a layer, ms. For one number of GPUs, its time is linear in
+/// layers, in micro-batches and in their product.
 std::optional<double> layer_time(const SimulatedTimes& times) {
   for (const auto& [low, time] : times) {
     for (const auto& [high, largest] : times) {

@@ -164,7 +164,7 @@ TEST_CASE("measured_case: NeuSight's runs name models, GPUs and times only") {
   CHECK(read("switchxl4", "NVIDIA_A100_80GB_PCIe", 1, alone).missing.size() == 1);
 }
 
-/// A record of FSDP on 8 H200 whose parts can be exchanged.
+/// A record of FSDP on 8 H200 with replaceable parts.
 struct Record {
   std::string model = R"("activation": "swiglu", "pos": "rope")";
   std::string system = R"("gpu": "H200", "num_gpus": 8)";
