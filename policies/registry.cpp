@@ -14,6 +14,11 @@
 namespace vtrain {
 namespace {
 
+// Publications that describe several policies.
+constexpr std::string_view kTiresias = "Gu et al., Tiresias, NSDI 2019";
+constexpr std::string_view kElasticFlow = "Gu et al., ElasticFlow, ASPLOS 2023";
+constexpr std::string_view kEasy = "Lifka, The ANL/IBM SP Scheduling System, JSSPP 1995";
+
 /// Thresholds of service in a unit.
 PolicyParameter queues(std::string_view unit) {
   return {.name = "queues",
@@ -70,7 +75,7 @@ std::deque<PolicyInfo> built_in_policies() {
        .summary = "least remaining GPU time first, preemptive",
        .make = make_srsf,
        .is_clairvoyant = true,
-       .source = "Gu et al., Tiresias, NSDI 2019"},
+       .source = kTiresias},
       {.name = "las",
        .summary = "least attained service first in discrete queues, preemptive (Tiresias)",
        .parameters = {{.name = "attained",
@@ -80,7 +85,7 @@ std::deque<PolicyInfo> built_in_policies() {
                       queues("s or GPU-s"),
                       kTimer},
        .make = make_las,
-       .source = "Gu et al., Tiresias, NSDI 2019"},
+       .source = kTiresias},
       {.name = "gittins",
        .summary = "las by GPU time, each queue in the order of the Gittins index, preemptive",
        .parameters = {{.name = "distribution",
@@ -95,7 +100,7 @@ std::deque<PolicyInfo> built_in_policies() {
                       queues("GPU-s"),
                       kTimer},
        .make = make_gittins,
-       .source = "Gu et al., Tiresias, NSDI 2019"},
+       .source = kTiresias},
       {.name = "edf",
        .summary = "earliest deadline first, preemptive, elastic; jobs without a deadline last",
        .parameters =
@@ -142,20 +147,20 @@ std::deque<PolicyInfo> built_in_policies() {
        .make = make_elasticflow,
        .is_clairvoyant = true,
        .needs = {.deadlines = true, .curves = true},
-       .source = "Gu et al., ElasticFlow, ASPLOS 2023"},
+       .source = kElasticFlow},
       {.name = "elasticflow-edf",
        .summary = "edf to the second as in ElasticFlow's simulator",
        .parameters = {slot()},
        .make = make_elasticflow_edf,
        .ignores_gpu_types = true,
        .needs = {.deadlines = true, .curves = true},
-       .source = "Gu et al., ElasticFlow, ASPLOS 2023"},
+       .source = kElasticFlow},
       {.name = "elasticflow-las",
        .summary = "las to the second as in ElasticFlow's simulator",
        .parameters = {queues("GPU-s"), slot()},
        .make = make_elasticflow_las,
        .ignores_gpu_types = true,
-       .source = "Gu et al., ElasticFlow, ASPLOS 2023"},
+       .source = kElasticFlow},
       {.name = "chronus",
        .summary = "leases GPUs to jobs that can meet their deadlines, by integer programming; others take "
                   "what is left "
@@ -206,7 +211,7 @@ std::deque<PolicyInfo> built_in_policies() {
        .make = make_easy_fast,
        .never_interrupts = true,
        .needs = {.time_limits = true},
-       .source = "Lifka, The ANL/IBM SP Scheduling System, JSSPP 1995"},
+       .source = kEasy},
       {.name = "easy",
        .summary = "EASY backfilling: later jobs start early if they do not delay the first one",
        .parameters =
@@ -219,7 +224,7 @@ std::deque<PolicyInfo> built_in_policies() {
        .make = make_easy,
        .never_interrupts = true,
        .needs = {.time_limits = true},
-       .source = "Lifka, The ANL/IBM SP Scheduling System, JSSPP 1995"},
+       .source = kEasy},
       {.name = "conservative",
        .summary = "conservative backfilling: every waiting job holds a reservation that only moves forward",
        .parameters = {planning(true)},

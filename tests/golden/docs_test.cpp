@@ -1,4 +1,4 @@
-/// Commands in the README and on the pages of docs/: each of them runs as it stands.
+/// Commands in the README and on the pages of docs/: each of them runs unchanged.
 #include <doctest/doctest.h>
 
 #include <algorithm>

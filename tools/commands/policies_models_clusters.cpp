@@ -32,7 +32,7 @@ std::string default_text(const PolicyParameter& parameter) {
                      parameter.unit);
 }
 
-/// Lines on a policy beside its summary: its source, and what it uses of a trace.
+/// Facts of a policy, a line each: its source, and the parts of a trace that it uses.
 std::vector<std::string> facts_of(const PolicyInfo& policy) {
   std::vector<std::string> facts;
   if (!policy.source.empty()) facts.push_back(fmt::format("source: {}", policy.source));
@@ -44,7 +44,7 @@ std::vector<std::string> facts_of(const PolicyInfo& policy) {
   if (needs.curves) uses.emplace_back("models or throughput curves");
   if (needs.tenants) uses.emplace_back("tenants");
   if (needs.recorded_starts) uses.emplace_back("recorded starts");
-  if (!uses.empty()) facts.push_back("uses: " + fmt::format("{}", fmt::join(uses, ", ")));
+  if (!uses.empty()) facts.push_back(fmt::format("uses: {}", fmt::join(uses, ", ")));
   return facts;
 }
 

@@ -115,9 +115,6 @@ std::string describe_scenario(const Scenario& scenario) {
 
 namespace {
 
-/// The last turn in which columns are left out of a table that is too wide.
-constexpr int kLastTurn = 6;
-
 /// A column of the table: its title, and a cell for each run.
 struct Column {
   std::vector<std::string> cells{};
@@ -171,7 +168,8 @@ Comparison comparison_of(const std::vector<RunResult>& runs) {
   }
   TextTable table = table_of(columns);
   std::vector<std::string> left_out;
-  for (int turn = 1; turn <= kLastTurn && table.width() > text_columns(); ++turn) {
+  const int last_turn = std::ranges::max(run_metrics(), {}, &Metric::dropped_in_turn).dropped_in_turn;
+  for (int turn = 1; turn <= last_turn && table.width() > text_columns(); ++turn) {
     std::erase_if(columns, [&](const Column& column) {
       const bool is_dropped = column.metric != nullptr && column.metric->dropped_in_turn == turn;
       if (is_dropped) left_out.emplace_back(column.metric->title);

@@ -20,6 +20,9 @@
 namespace vtrain {
 namespace {
 
+/// Blanks between columns of a table.
+constexpr std::string_view kGap = "  ";
+
 /// Smallest width assumed: narrower terminals are unreadable anyway.
 constexpr std::int64_t kLeastColumns = 40;
 
@@ -194,13 +197,6 @@ void print_text(std::FILE* stream, std::string_view text) {
 std::FILE* summary_stream(const std::filesystem::path& written) {
   return standard_stream(written) == STDOUT_FILENO ? stderr : stdout;
 }
-
-namespace {
-
-/// Blanks between columns of a table.
-constexpr std::string_view kGap = "  ";
-
-}  // namespace
 
 TextTable::TextTable(std::vector<std::string> header) {
   std::size_t num_lines = 1;
