@@ -27,15 +27,14 @@ PolicyParameter queues(std::string_view unit) {
           .summary = "attained service at which a job leaves the first, second, ... queue"};
 }
 
-const PolicyParameter kTimer{.name = "timer",
-                             .default_value = "exact",
-                             .summary =
-                                 "exact: a job leaves its queue when it reaches the threshold; "
-                                 "peer: as late as in the Tiresias simulator",
-                             .choices = {"exact", "peer"}};
+const PolicyParameter kTimer{
+    .name = "timer",
+    .default_value = "exact",
+    .summary = "demotion: exact (at the threshold) or peer (as late as in the Tiresias simulator)",
+    .choices = {"exact", "peer"}};
 
 /// Parameter for the distance of decisions, with an addition to its summary.
-PolicyParameter slot(std::string_view summary = "decisions are at least this far apart") {
+PolicyParameter slot(std::string_view summary = "shortest time between decisions") {
   return {.name = "slot", .default_value = "60s", .summary = summary};
 }
 
@@ -47,19 +46,20 @@ PolicyParameter only_with(std::string_view condition, PolicyParameter parameter)
 
 /// Parameter for the GPUs that a backfilling policy plans with.
 PolicyParameter planning(bool hosts_ignore_types) {
-  return {
-      .name = "planning",
-      .default_value = "counts",
-      .summary = "counts: numbers of GPUs, by type; hosts: sets of virtual hosts, one a GPU, as in batsched",
-      .choices = {"counts", "hosts"},
-      .ignores_gpu_types = hosts_ignore_types};
+  return {.name = "planning",
+          .default_value = "counts",
+          .summary =
+              "reservations of: counts (numbers of GPUs, by type) or hosts (sets of virtual hosts, one per "
+              "GPU, as in batsched)",
+          .choices = {"counts", "hosts"},
+          .ignores_gpu_types = hosts_ignore_types};
 }
 
 /// The policies of vtrain.
 std::deque<PolicyInfo> built_in_policies() {
   return {
       {.name = "fifo",
-       .summary = "first come, first served: nothing overtakes the job at the head",
+       .summary = "first come, first served; no job overtakes the head of the queue",
        .make = make_fifo,
        .never_interrupts = true},
       {.name = "fit-first",
@@ -80,7 +80,7 @@ std::deque<PolicyInfo> built_in_policies() {
        .summary = "least attained service first in discrete queues, preemptive (Tiresias)",
        .parameters = {{.name = "attained",
                        .default_value = "gpu-time",
-                       .summary = "what counts as service: time or gpu-time (time x GPUs)",
+                       .summary = "attained service: time, or gpu-time (time x GPUs)",
                        .choices = {"time", "gpu-time"}},
                       queues("s or GPU-s"),
                       kTimer},
@@ -103,45 +103,45 @@ std::deque<PolicyInfo> built_in_policies() {
        .source = kTiresias},
       {.name = "edf",
        .summary = "earliest deadline first, preemptive, elastic; jobs without a deadline last",
-       .parameters =
-           {{.name = "resize",
-             .default_value = "yes",
-             .summary = "yes: a job with a throughput curve may hold fewer or more GPUs than it asks "
-                        "for; no: what it asks for",
-             .choices = {"yes", "no"}},
-            only_with(
-                "resize=yes",
-                {.name = "growth",
-                 .default_value = "spare",
-                 .summary = "spare: beyond what they ask for jobs grow by GPUs that no waiting job can use; "
-                            "greedy: each in its turn by all that make it faster",
-                 .choices = {"spare", "greedy"}})},
+       .parameters = {{.name = "resize",
+                       .default_value = "yes",
+                       .summary = "yes: a job with a throughput curve may get fewer or more GPUs than it "
+                                  "requests; no: all jobs get what they request",
+                       .choices = {"yes", "no"}},
+                      only_with(
+                          "resize=yes",
+                          {.name = "growth",
+                           .default_value = "spare",
+                           .summary = "rule for GPUs beyond the request: spare (only GPUs that no waiting "
+                                      "job can use), greedy (job after job takes all that make it faster)",
+                           .choices = {"spare", "greedy"}})},
        .make = make_edf,
        .needs = {.deadlines = true, .curves = true}},
       {.name = "edf-admission",
-       .summary = "edf that admits a job only if it and all admitted before will meet their deadlines",
+       .summary = "edf that admits a job only if it and all admitted jobs will meet their deadlines",
        .make = make_edf_admission,
        .is_clairvoyant = true,
        .needs = {.deadlines = true, .curves = true}},
       {.name = "elasticflow",
-       .summary = "admits jobs that can meet their deadlines, resizes them as GPUs come free (ElasticFlow)",
+       .summary =
+           "admits jobs that can meet their deadlines and resizes them as GPUs become free (ElasticFlow)",
        .parameters =
            {{.name = "admission",
              .default_value = "job",
-             .summary = "job: each on its own; batch: all of a slot are admitted or turned away as one",
+             .summary = "admission test: job (one job at a time), batch (all jobs of a slot are admitted or "
+                        "rejected together)",
              .choices = {"job", "batch"},
              .ignores_gpu_types = true},
             {.name = "greedy",
              .default_value = "smallest",
-             .summary = "who grows first: the job with the smallest or the largest increase in GPU time",
+             .summary = "job that grows first: the one with the smallest or the largest increase in GPU time",
              .choices = {"smallest", "largest"}},
-            slot("what arrives within this time of a decision waits, and plans change by whole slots; with "
-                 "admission=batch all waits"),
+            slot("length of a slot: allocations change by whole slots; jobs that arrive within a slot of a "
+                 "decision wait (with admission=batch all jobs)"),
             {.name = "overhead",
              .default_value = "none",
-             .summary =
-                 "what a decision costs running jobs: none, or table (seconds by gang size, as ElasticFlow "
-                 "measured)",
+             .summary = "cost of a decision for running jobs: none, or table (seconds by gang size, as "
+                        "ElasticFlow measured)",
              .choices = {"none", "table"},
              .ignores_gpu_types = true}},
        .make = make_elasticflow,
@@ -162,52 +162,49 @@ std::deque<PolicyInfo> built_in_policies() {
        .ignores_gpu_types = true,
        .source = kElasticFlow},
       {.name = "chronus",
-       .summary = "leases GPUs to jobs that can meet their deadlines, by integer programming; others take "
-                  "what is left "
-                  "(Chronus)",
-       .parameters =
-           {{.name = "lease",
-             .default_value = "20m",
-             .summary = "length of a lease; who holds GPUs is settled at its start"},
-            {.name = "prefer",
-             .default_value = "adaptive",
-             .summary =
-                 "when accepted jobs run: early or late among their leases, or adaptive: late while a job "
-                 "that was not accepted may still be in time",
-             .choices = {"adaptive", "early", "late"}},
-            {.name = "inflation",
-             .default_value = "1",
-             .summary = "what run times are multiplied by in estimates; 1.1 in Chronus"},
-            {.name = "overhead",
-             .default_value = "none",
-             .summary =
-                 "cost of a preemption in estimates, at most one per lease and doubling of the gang; 30s "
-                 "in Chronus"},
-            {.name = "second_test",
-             .default_value = "30",
-             .unit = "jobs",
-             .summary = "up to so many accepted jobs the program is asked when the greedy test would turn a "
-                        "job away"},
-            {.name = "gap",
-             .default_value = "0.1",
-             .unit = "%",
-             .summary = "a plan so close to the best one is good enough"},
-            {.name = "nodes",
-             .default_value = "100",
-             .summary = "branch-and-bound nodes at which a search stops"},
-            {.name = "variables",
-             .default_value = "500",
-             .summary = "size beyond which a program is left to the greedy plan: jobs x leases ahead"},
-            {.name = "time_limit",
-             .default_value = "none",
-             .summary = "wall-clock time at which a search stops; a run in which it strikes may not repeat "
-                        "exactly"}},
+       .summary = "leases GPUs to jobs that can meet their deadlines, by integer programming; other jobs get "
+                  "the remaining GPUs (Chronus)",
+       .parameters = {{.name = "lease",
+                       .default_value = "20m",
+                       .summary = "length of a lease; GPUs are assigned at its start"},
+                      {.name = "prefer",
+                       .default_value = "adaptive",
+                       .summary = "leases that accepted jobs use: early, late, or adaptive (late while a job "
+                                  "that was not accepted may still meet its deadline)",
+                       .choices = {"adaptive", "early", "late"}},
+                      {.name = "inflation",
+                       .default_value = "1",
+                       .summary = "factor on run times in estimates; 1.1 in Chronus"},
+                      {.name = "overhead",
+                       .default_value = "none",
+                       .summary = "estimated cost of a preemption, at most one per lease and doubling of the "
+                                  "gang; 30s in Chronus"},
+                      {.name = "second_test",
+                       .default_value = "30",
+                       .unit = "jobs",
+                       .summary = "largest number of accepted jobs for which the integer program is tried "
+                                  "after the greedy test rejects a job"},
+                      {.name = "gap",
+                       .default_value = "0.1",
+                       .unit = "%",
+                       .summary = "largest gap to the optimum at which the search stops"},
+                      {.name = "nodes",
+                       .default_value = "100",
+                       .summary = "branch-and-bound nodes at which a search stops"},
+                      {.name = "variables",
+                       .default_value = "500",
+                       .summary = "largest integer program (jobs x leases ahead) that is solved; larger ones "
+                                  "use the greedy plan"},
+                      {.name = "time_limit",
+                       .default_value = "none",
+                       .summary =
+                           "wall-clock limit of a search; a run that reaches it may not repeat exactly"}},
        .make = make_chronus,
        .ignores_gpu_types = true,
        .needs = {.deadlines = true},
        .source = "Gao et al., Chronus, SoCC 2021"},
       {.name = "easy-fast",
-       .summary = "EASY backfilling by GPU counts; the first job's reservation is made once",
+       .summary = "EASY backfilling by GPU counts; the first job's reservation is never moved",
        .make = make_easy_fast,
        .never_interrupts = true,
        .needs = {.time_limits = true},
@@ -218,7 +215,7 @@ std::deque<PolicyInfo> built_in_policies() {
            {{.name = "order",
              .default_value = "fcfs",
              .summary =
-                 "who is first: fcfs (the job that came first) or asc-walltime (the shortest requested time)",
+                 "order of the queue: fcfs (submission) or asc-walltime (shortest requested time first)",
              .choices = {"fcfs", "asc-walltime"}},
             planning(false)},
        .make = make_easy,
@@ -233,7 +230,7 @@ std::deque<PolicyInfo> built_in_policies() {
        .needs = {.time_limits = true},
        .source = "Mu'alem and Feitelson, IEEE TPDS 12(6), 2001"},
       {.name = "recorded",
-       .summary = "no policy of its own: jobs start when they did where the trace was recorded",
+       .summary = "replays recorded start times instead of scheduling",
        .make = make_recorded,
        .never_interrupts = true,
        .needs = {.recorded_starts = true}},
@@ -249,7 +246,7 @@ constexpr std::string_view kBackfillHint = "backfilling is 'easy' or 'conservati
 constexpr std::string_view kSlurmHint =
     "Slurm's backfilling is nearest to 'conservative'; its priorities are not simulated";
 constexpr std::string_view kFairShareHint =
-    "no policy shares by account or tenant; the nearest is 'las', which favours jobs that have had little";
+    "no policy shares by account or tenant; the nearest is 'las', which favours jobs with little service";
 constexpr ForeignName kForeignNames[] = {
     {"backfill", kBackfillHint},
     {"backfilling", kBackfillHint},
@@ -262,7 +259,8 @@ constexpr ForeignName kForeignNames[] = {
     {"fair-share", kFairShareHint},
     {"drf", kFairShareHint},
     {"themis", kFairShareHint},
-    {"gavel", "Gavel's policies are not here; 'las' is the nearest to its max-min fairness, 'fifo' its FIFO"},
+    {"gavel",
+     "Gavel's policies are not built in; 'las' is the nearest to its max-min fairness, 'fifo' is its FIFO"},
     {"tiresias", "Tiresias is 'las', with the Gittins index 'gittins'"},
     {"pollux", "Pollux resizes jobs; the policies here that do are 'elasticflow' and 'edf'"},
     {"sia", "Sia resizes jobs; the policies here that do are 'elasticflow' and 'edf'"},

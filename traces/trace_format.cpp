@@ -24,10 +24,10 @@ namespace vtrain {
 namespace {
 
 constexpr std::array kFormats = {
-    TraceFormat{"vtrain", "our own CSV: job_id, submit_s, num_gpus and a duration or a model with its work",
+    TraceFormat{"vtrain", "vtrain's CSV: job_id, submit_s, num_gpus and a duration, or a model with its work",
                 recognise_vtrain_csv, read_vtrain_csv, write_vtrain_csv},
     TraceFormat{"tiresias", "CSV of the Tiresias simulator (60_job.csv)", recognise_tiresias, read_tiresias},
-    TraceFormat{"jsonl", "our own JSON lines: one job a line, the columns of our CSV as keys",
+    TraceFormat{"jsonl", "vtrain's JSON lines: one job a line, the columns of its CSV as keys",
                 recognise_json_lines, read_json_lines, write_json_lines},
     TraceFormat{"batsim", "JSON workload of Batsim with delay profiles", recognise_batsim, read_batsim,
                 write_batsim},
@@ -167,7 +167,7 @@ void note_replaced_bytes(Trace& trace) {
   count += std::ssize(replaced);
   if (count > 0) {
     trace.assumptions.push_back(
-        fmt::format("names with bytes that are no UTF-8, read as U+FFFD: {}", with_thousands(count)));
+        fmt::format("names with bytes that are not UTF-8, read as U+FFFD: {}", with_thousands(count)));
   }
 }
 

@@ -39,8 +39,8 @@ struct NodeColumns {
 };
 
 constexpr std::string_view kJoined =
-    "virtual clusters are joined into one cluster of which each tenant may use all: no policy enforces "
-    "their quotas (FILE@NAME for one)";
+    "virtual clusters are joined into one cluster that every tenant may use: no policy enforces their quotas "
+    "(FILE@NAME takes one)";
 
 constexpr std::array kNodeTables = std::to_array<NodeColumns>({
     {.name = "sn", .gpus_per_node = "gpu", .gpu_type = "model"},
@@ -49,7 +49,7 @@ constexpr std::array kNodeTables = std::to_array<NodeColumns>({
     {.name = "machineId",
      .gpus_per_node = "number of GPUs",
      .gpu_type = "single GPU mem",
-     .note = "the memory of a GPU stands for its type"},
+     .note = "GPU memory is used as GPU type"},
     {.num_nodes = "num_node_p_switch", .num_groups = "num_switch", .gpus_per_node = "num_gpu_p_node"},
     {.num_nodes = "node num", .of_virtual_clusters = true},
     {.num_nodes = "num", .of_virtual_clusters = true},

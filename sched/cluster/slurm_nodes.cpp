@@ -75,8 +75,8 @@ class SlurmNodes {
     auto cluster = nodes_.finish();
     if (!cluster) return cluster;
     if (mixed_ > 0)
-      cluster->notes.push_back(
-          fmt::format("nodes of several GPU types, counted as a node of each: {}", with_thousands(mixed_)));
+      cluster->notes.push_back(fmt::format("nodes with several GPU types, counted once for each type: {}",
+                                           with_thousands(mixed_)));
     if (out_of_service_ > 0)
       cluster->notes.push_back(fmt::format("nodes that are down, drained or in maintenance, counted too: {}",
                                            with_thousands(out_of_service_)));

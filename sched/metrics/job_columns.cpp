@@ -41,7 +41,7 @@ JobValue name_of(const NameTable& names, NameId id) {
 constexpr std::array kJobColumns{
     JobColumn{"job_id", "name of the job",
               [](const JobRow& row) { return JobValue(std::string_view(row.job.name)); }},
-    JobColumn{"tenant", "whose share of the cluster it uses",
+    JobColumn{"tenant", "tenant whose share of the cluster it uses",
               [](const JobRow& row) { return name_of(row.workload.tenants, row.job.tenant); }},
     JobColumn{"user", "who submitted it",
               [](const JobRow& row) { return name_of(row.workload.users, row.job.user); }},
@@ -61,9 +61,9 @@ constexpr std::array kJobColumns{
     JobColumn{"start_s", "first time with GPUs",
               [](const JobRow& row) { return when(has_started(row.outcome), row.outcome.start); }},
     JobColumn{"end_s",
-              "when it left the cluster; under policies that work in slots, the end that the policy books",
+              "time at which it left the cluster; under slotted policies the end that the policy books",
               [](const JobRow& row) { return when(has_ended(row.outcome), row.outcome.end); }},
-    JobColumn{"finished_s", "when its work was done: the deadline is met if that is not later",
+    JobColumn{"finished_s", "time at which its work was done; the deadline is met if this is not later",
               [](const JobRow& row) {
                 return when(row.outcome.state == JobState::Completed, row.outcome.finished);
               }},
@@ -77,7 +77,7 @@ constexpr std::array kJobColumns{
               [](const JobRow& row) {
                 return row.job.duration.count() > 0 ? JobValue(row.job.duration) : JobValue();
               }},
-    JobColumn{"wait_s", "time without GPUs between submission and end, also after being stopped",
+    JobColumn{"wait_s", "time without GPUs between submission and end, including after preemption",
               [](const JobRow& row) {
                 return has_ended(row.outcome) ? JobValue(waiting_time(row.job, row.outcome)) : JobValue();
               }},
@@ -96,9 +96,9 @@ constexpr std::array kJobColumns{
               [](const JobRow& row) {
                 return row.job.has_deadline() ? JobValue(deadline_met(row.job, row.outcome)) : JobValue();
               }},
-    JobColumn{"preemptions", "times that it lost its GPUs",
+    JobColumn{"preemptions", "number of times that it lost its GPUs",
               [](const JobRow& row) { return JobValue(std::int64_t{row.outcome.preemptions}); }},
-    JobColumn{"resizes", "times that it was given another number of GPUs while it ran",
+    JobColumn{"resizes", "number of times that its number of GPUs changed while it ran",
               [](const JobRow& row) { return JobValue(std::int64_t{row.outcome.resizes}); }},
     JobColumn{"gpu_seconds", "GPUs x seconds that it held",
               [](const JobRow& row) { return JobValue(row.outcome.gpu_time); }},

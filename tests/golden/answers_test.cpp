@@ -104,8 +104,8 @@ TEST_CASE("answers: a policy with costs of its own runs beside those that pay by
       "compare --policies srtf,elasticflow:overhead=table,elasticflow-las --timeline never";
   const CommandResult shown = run_vtrain(policies, work.path());
   REQUIRE_MESSAGE(shown.exit_code == 0, shown.err);
-  CHECK(unwrapped(shown.out).find("under elasticflow:overhead=table, elasticflow-las they cost what the "
-                                  "simulator that is reproduced says") != std::string::npos);
+  CHECK(unwrapped(shown.out).find("under elasticflow:overhead=table, elasticflow-las the cost is that of the "
+                                  "reproduced simulator") != std::string::npos);
   CHECK(run_vtrain(policies + " --interruption-cost checkpoint", work.path()).exit_code == 2);
 }
 
@@ -254,7 +254,7 @@ TEST_CASE("answers: hints say that nothing waits, that all is alike, that the lo
   CHECK_FALSE(says("--cluster 1x8" + both, "No job ever waited"));
   CHECK(says("--cluster 1x8" + both, "All policies gave the same result."));
   // 2,400 GPU-seconds are asked for within 20 s.
-  CHECK(says("--cluster 1x8" + both, "Offered load 15.00: jobs ask for more than the cluster can do"));
+  CHECK(says("--cluster 1x8" + both, "Offered load 15.00: jobs request more work than the cluster can do"));
   CHECK_FALSE(says("--cluster 64x8" + both, "Offered load"));
 }
 

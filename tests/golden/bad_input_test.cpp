@@ -350,7 +350,7 @@ std::vector<BadInput> bad_inputs() {
        "jobs.csv",
        good,
        "trace slice jobs.csv --out out --load 0.5 --cluster 2x8",
-       {"error: --load: the load of jobs that all come at once"}},
+       {"error: --load: no offered load: all jobs are submitted at one time"}},
       {"a load that takes for ever",
        "jobs.csv",
        trace("a,0,1,10\nb,100000,1,10\n"),
@@ -627,7 +627,7 @@ TEST_CASE("bad input: a deadline before its submission is said, and missed") {
   work.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s,deadline_s\na,10,1,5,3\nb,10,1,5,300\n");
   const auto result = run_vtrain("replay --trace jobs.csv --cluster 1x8 --policy edf", work.path());
   CHECK(result.exit_code == 0);
-  CHECK(result.out.find("1 job with a deadline before the submission, which nothing can meet\n") !=
+  CHECK(result.out.find("1 job with a deadline before submission, which no schedule can meet\n") !=
         std::string::npos);
   CHECK(result.out.find("edf        50.0 %") != std::string::npos);
   work.write("tight.csv", "job_id,submit_s,num_gpus,duration_s,deadline_s\na,10,1,50,30\nb,10,1,5,300\n");

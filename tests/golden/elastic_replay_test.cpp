@@ -127,15 +127,15 @@ TEST_CASE("elastic replay: what was assumed is said, on paper and in run.json") 
        {std::string(
             "2 of 4 jobs elastic as predicted for the best plan on each number of GPUs, profile a100"),
         std::string("run times of 1 job with a model as in the trace; "),
-        std::string("1 elastic job on a number of GPUs that no plan divides"),
-        std::string("1 job of a known model rigid: it has no plan on the GPUs asked for")}) {
+        std::string("1 elastic job on a number of GPUs that no plan uses fully: the rest idles"),
+        std::string("1 job of a known model without a plan on the GPUs requested: rigid")}) {
     CAPTURE(sentence);
     CHECK(told.out.find(sentence) != std::string::npos);
     CHECK(assumed.find(sentence) != std::string::npos);
   }
-  CHECK(assumed.find(
-            "is predicted with profile a100, stack megatron-2021 (elastic policies go by that; for all: "
-            "--run-times predicted)") != std::string::npos);
+  CHECK(assumed.find("predicted with profile a100, stack megatron-2021 they would be ") != std::string::npos);
+  CHECK(assumed.find("(elastic policies use that; for all policies: --run-times predicted)") !=
+        std::string::npos);
   // Rigid policies need none of this, and with --strict it is an error.
   const auto rigid = run_vtrain("replay --trace jobs.csv --cluster 8x8:a100 --policy fifo", work.path());
   CHECK(rigid.out.find("elastic") == std::string::npos);
@@ -230,7 +230,7 @@ TEST_CASE(
       CHECK(summary["completed"] == 1);
       CHECK(summary["rejected"] == 1);
       CHECK(summary["assumptions"].dump().find(
-                "no run time of 1 job: more GPUs than there are, and no plan on so many") !=
+                "no run time of 1 job: more GPUs than the cluster has, and no plan on that number") !=
             std::string::npos);
     }
   }

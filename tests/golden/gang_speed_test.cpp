@@ -171,21 +171,20 @@ TEST_CASE("gang speed: what the predictor does not know of gangs is said") {
   CHECK(!said("--cluster 8x8:A100 --placement yarn --policy fifo", "profile a100 is of nodes"));
   CHECK(run_vtrain("replay --trace jobs.csv --cluster 8x8:A100 --profile h100 --policy fifo", work.path())
             .err.find("--profile h100 takes the place of the cluster's A100") != std::string::npos);
-  const std::string las = "under elasticflow-las their gangs are as fast anywhere as their run times say";
+  const std::string las = "under elasticflow-las the placement of a gang does not change its speed";
   CHECK(said("--cluster 4x8:a100 --placement consolidate --policy elasticflow-las", las));
   CHECK(!said("--cluster 4x8:a100 --placement yarn --policy elasticflow-las", las));
-  const std::string plan = "no plan for 1 job on some type of GPUs that may be theirs";
+  const std::string plan = "no plan for 1 job on some GPU types that they may get";
   CHECK(said("--cluster 4x8:a100+4x8:h100 --placement yarn --policy fifo", plan));
-  const std::string alone =
-      "no plan for 1 job on the GPUs asked for: their gangs are as fast anywhere as their run times say";
+  const std::string alone = "no plan for 1 job on the GPUs requested: placement does not change their speed";
   CHECK(said("--cluster 4x8:a100 --placement consolidate --policy fifo", alone));
-  CHECK(!said("--cluster 4x8:a100 --placement consolidate --policy fifo", "some type of GPUs"));
+  CHECK(!said("--cluster 4x8:a100 --placement consolidate --policy fifo", "some GPU types"));
   const std::string stacks =
       "software differs: profile a100, stack megatron-2021; profile h100, stack megatron-core (--stack sets "
       "one)";
   CHECK(said("--cluster 4x8:a100+4x8:h100 --policy fifo", stacks));
   CHECK(said("--cluster 4x8:a100+4x8:h100 --policy fifo",
-             "jobs that ask for no GPU type are as fast as on a100"));
+             "jobs that request no GPU type run as fast as on a100"));
   CHECK(!said("--cluster 4x8:a100+4x8:h100 --policy fifo --stack megatron-core", "software differs"));
   CHECK(!said("--cluster 4x8:a100 --policy fifo", "software differs"));
 }
@@ -231,22 +230,23 @@ TEST_CASE("gang speed: what the order of types means is said") {
   const auto has = [](const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
   };
-  const std::string first = "go to the first type of --cluster with room";
-  const std::string one = "GPUs of all types count as one in plans, so that jobs may come late: chronus";
+  const std::string first = "get the first type of --cluster with room";
+  const std::string one = "plans treat GPUs of all types as one type, so jobs may be late: chronus";
   const std::string mixed = "--cluster 1x8:h100+1x8:a100 --policy chronus --placement ";
   CHECK(has(told(mixed + "yarn"), first));
   CHECK(has(told(mixed + "yarn"), one));
-  CHECK(has(told(mixed + "count"), "are as fast as on h100; --placement consolidate tells types apart"));
+  CHECK(has(told(mixed + "count"),
+            "run as fast as on h100; --placement consolidate gives types different speeds"));
   CHECK(!has(told(mixed + "count"), one));
   CHECK(!has(told(mixed + "yarn"), "their durations are those on"));
   // elasticflow chooses types itself.
   const std::string chooses = told("--cluster 1x8:h100+1x8:a100 --policy elasticflow --placement yarn");
   CHECK(!has(chooses, first));
-  CHECK(!has(chooses, "GPUs of all types count as one"));
+  CHECK(!has(chooses, "plans treat GPUs of all types as one type"));
   work.write("jobs.csv",
              "job_id,submit_s,num_gpus,model,global_batch,iterations,duration_s,deadline_s\n"
              "a,0,8,gpt3-1.3b,64,100,500,90000\n");
-  CHECK(has(told(mixed + "yarn"), first + ", whatever its speed; their durations are those on h100"));
+  CHECK(has(told(mixed + "yarn"), first + ", fast or slow; their durations are those on h100"));
   CHECK(!has(told(mixed + "yarn --run-times predicted"), "their durations are those on"));
   const std::string alone =
       told("--cluster 1x8:h100 --policy chronus --placement yarn --run-times predicted");

@@ -312,7 +312,7 @@ TEST_CASE("peers: a job that asks for more than its max_gpu asks for max_gpu, an
   const auto with_tables =
       run_vtrain("replay --trace trace.csv --cluster 1x8 --policy fifo --out out", work.path());
   REQUIRE_MESSAGE(with_tables.exit_code == 0, with_tables.err);
-  CHECK(with_tables.out.find("1 job asks for more GPUs than max_gpu: max_gpu counts") != std::string::npos);
+  CHECK(with_tables.out.find("1 job requests more GPUs than max_gpu: max_gpu is used") != std::string::npos);
   const auto jobs = read_rows(work.path() / "out" / "jobs.csv");
   CHECK(jobs.at("0").at("num_gpus") == "2");
   CHECK(jobs.at("0").at("end_s") == "100");

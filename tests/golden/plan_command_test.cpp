@@ -243,7 +243,7 @@ TEST_CASE("plan: the table has a line for each plan and says why the first beats
   REQUIRE(lines.size() == 11);
   CHECK(lines[0].starts_with("gpt3-175b   "));
   CHECK(lines[0].find("global batch 1,536 x 2,048 tokens   512 a100") != std::string::npos);
-  CHECK(lines[1].find(" GB of memory, searched in ") != std::string::npos);
+  CHECK(lines[1].find(" GiB of memory, searched in ") != std::string::npos);
   CHECK(lines[2].find("pipeline (virtual)") != std::string::npos);
   CHECK(lines[3].starts_with("1  "));
   CHECK(lines[6].starts_with("4  "));

@@ -366,7 +366,8 @@ TEST_CASE("replay: predicted run times beyond what was measured are named, and w
   REQUIRE(!run_json(plan + "1x8:a100")["fallbacks"].empty());
   REQUIRE(run_json(plan + "2x8:a100")["fallbacks"].empty());
   const std::string command = "replay --no-cache --cluster 2x8:a100 --trace jobs.csv ";
-  const std::string sentence = "run times of 1 job rest on extrapolated numbers (`vtrain plan` names them)";
+  const std::string sentence =
+      "run times of 1 job are extrapolated beyond measured kernel sizes (`vtrain plan` names them)";
   const std::vector<std::string> assumptions = run_json(command, work)["assumptions"];
   CHECK(std::ranges::count(assumptions, sentence) == 1);
   const CommandResult strict = run_vtrain(command + "--strict", work.path());
@@ -400,10 +401,9 @@ TEST_CASE("replay: no GPU is taken for another unless --profile says so") {
   const TemporaryFolder work;
   const CommandResult misspelt = run_vtrain("replay --cluster 16x8:a1000 --out out", work.path());
   CHECK(misspelt.exit_code == 2);
-  CHECK(
-      misspelt.err ==
-      "error: --cluster: there is no profile of 'a1000' to predict with; --profile NAME takes that of other "
-      "GPUs; did you mean 'a100'?\n");
+  CHECK(misspelt.err ==
+        "error: --cluster: no profile of 'a1000' to predict with; --profile NAME uses another GPU's; "
+        "did you mean 'a100'?\n");
   CHECK_FALSE(fs::exists(work / "out"));
   CHECK(run_vtrain("replay --cluster 1x8:a1000 --profile a100", work.path()).exit_code == 0);
 }
@@ -419,9 +419,9 @@ TEST_CASE("replay: a factor of spread gangs says whom it slows") {
   };
   const std::string rigid = "a,0,8,100,,,\n";
   const std::string predicted = "b,0,8,,llama3-8b,64,100\n";
-  CHECK(assumed(rigid).find("between nodes of a rack jobs have 0.5 of that speed") != std::string::npos);
+  CHECK(assumed(rigid).find("across nodes of a rack jobs have 0.5 of that speed") != std::string::npos);
   CHECK(assumed(rigid + predicted).find("the 1 job that is not predicted has 0.5") != std::string::npos);
-  CHECK(assumed(predicted).find("--spread-factor slows nobody") != std::string::npos);
+  CHECK(assumed(predicted).find("--spread-factor has no effect") != std::string::npos);
 }
 
 TEST_CASE("replay: checkpoints may cost nothing") {
@@ -505,9 +505,8 @@ TEST_CASE("replay: jobs that did not complete are told by reason") {
              "job_id,submit_s,num_gpus,duration_s,requested_s\na,0,1,3600,60\nb,5,9,20,\nc,9,1,9,\n");
   const CommandResult shown = run_vtrain("replay --trace jobs.csv --cluster 1x8", work.path());
   CHECK(shown.out.find("   3 jobs   9 s   1.05 GPU-hours   offered load ") != std::string::npos);
-  CHECK(shown.out.find(
-            "fifo: 1 of 3 jobs completed; 1 rejected as too large for the cluster, 1 ended at its requested "
-            "time\n") != std::string::npos);
+  CHECK(shown.out.find("fifo: 1 of 3 jobs completed; 1 rejected as too large for the cluster, 1 stopped at "
+                       "its requested time\n") != std::string::npos);
   // On 8 GPUs a and b cannot both meet deadlines by which each needs all of them.
   work.write("typed.csv",
              "job_id,submit_s,num_gpus,gpu_type,duration_s,deadline_s\na,0,8,a100,60,70\nb,0,8,a100,60,70\n"
@@ -530,13 +529,13 @@ TEST_CASE("replay: what policies know, and what they do not tell apart, is said 
     return shown.out.find(sentence) != std::string::npos;
   };
   const std::string bounded =
-      "run times bounded by the requested times of 1 job, known exactly for the others";
-  const std::string known = "run times known exactly to ";
+      "policies know requested times of 1 job as upper bounds, and exact run times of the others";
+  const std::string known = "exact run times are known to ";
   CHECK(says("easy,fifo", bounded));
   CHECK(!says("easy,fifo", known));
   CHECK(says("easy,srtf,srsf,edf-admission", bounded));
   CHECK(says("easy,srtf,srsf,edf-admission", known + "srtf, srsf, edf-admission"));
-  const std::string as_one = "GPUs of all types count as one in plans, so that jobs may come late: ";
+  const std::string as_one = "plans treat GPUs of all types as one type, so jobs may be late: ";
   CHECK(!says("fifo,easy,edf,las", as_one));
   CHECK(says("chronus", as_one + "chronus"));
   for (const std::string name : {"elasticflow", "edf-admission"})
@@ -570,9 +569,9 @@ TEST_CASE("replay: what a policy needs and no job says is said before the run") 
         .out;
   };
   CHECK(unwrapped(said("edf"))
-            .find("no job has a deadline (--deadlines 1:2 makes some), which decides under edf") !=
+            .find("no job has a deadline, which decides (--deadlines 1:2 makes some) under edf") !=
         std::string::npos);
-  CHECK(unwrapped(said("easy")).find("no job has a requested time; run times take its place under easy") !=
+  CHECK(unwrapped(said("easy")).find("no job has a requested time; run times are used instead under easy") !=
         std::string::npos);
   CHECK(said("fifo").find("no job has") == std::string::npos);
 }

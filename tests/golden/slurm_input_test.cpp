@@ -170,7 +170,7 @@ TEST_CASE("slurm input: names in another encoding lose no job") {
   CHECK(info["jobs"] == 2);
   CHECK(names_in(info["users"]) == "j\ufffdrg");
   CHECK(names_in(info["tenants"]) == "d\ufffdp \u00e9");
-  CHECK(info["assumptions"].back() == "names with bytes that are no UTF-8, read as U+FFFD: 2");
+  CHECK(info["assumptions"].back() == "names with bytes that are not UTF-8, read as U+FFFD: 2");
 }
 
 TEST_CASE("slurm input: sacct with another separator is told to use -P") {

@@ -204,9 +204,8 @@ TEST_CASE("trace: --out /dev/stdout leaves standard output to the trace, whateve
   const TemporaryFolder folder;
   const fs::path jobs = folder.write("jobs.csv", "job_id,submit_s,num_gpus,duration_s\na,0,1,10\n");
   const std::string summary =
-      "from      jobs.csv (vtrain)\n"
-      "trace     /dev/stdout (vtrain)   1 job   0 s   0.00278 GPU-hours\n"
-      "not kept  unknown: what was written cannot be read back\n";
+      "from      jobs.csv (vtrain)\ntrace     /dev/stdout (vtrain)   1 job   0 s   0.00278 GPU-hours\nnot "
+      "kept  unknown: the written file cannot be read back\n";
   const CommandResult to_file = run_vtrain("trace convert jobs.csv --out /dev/stdout", folder.path());
   CHECK(to_file.exit_code == 0);
   CHECK(to_file.out == slurp(jobs));

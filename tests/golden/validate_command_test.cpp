@@ -192,7 +192,7 @@ TEST_CASE("calibrate: factors belong to the profile that they were fitted with, 
     REQUIRE(fitted.exit_code == 0);
     CHECK(json::parse(slurp(work.path() / "c.json"))["stacks"][0]["profile"] == profile);
     // Nothing explains so much.
-    CHECK((fitted.err.find("factors stay near 1") != std::string::npos) == (profile == "a100"));
+    CHECK((fitted.err.find("Factors stay near 1") != std::string::npos) == (profile == "a100"));
     for (const std::string other : {"a100", "h100"}) {
       const std::string told =
           run_vtrain("validate cases.json --calibrate c.json --profile " + other, work.path()).out;

@@ -80,8 +80,8 @@ void warn_of_what_is_left(const Calibration& calibration) {
     const double bias = stack.fitted.bias_percent;
     if (std::abs(bias) < kMuchPercent) continue;
     log_warning(fmt::format(
-        "{} on {}: the runs that were fitted take {:.0f} % {} time than predicted even so; factors stay near "
-        "1, whatever is wrong with profile, stack or clocks",
+        "{} on {}: after fitting the runs still take {:.0f} % {} time than predicted. Factors stay near 1 by "
+        "design: check the profile, the stack and the GPUs' clocks",
         stack.stack, stack.profile, std::abs(100 / (1 + bias / 100) - 100), bias < 0 ? "more" : "less"));
   }
 }
@@ -138,10 +138,9 @@ Result<void> calibrate_stacks(const CalibrateArguments& arguments) {
 void add_calibrate_command(CLI::App& profile, Action& action) {
   CLI::App* command = profile.add_subcommand(
       "calibrate",
-      "Fit what the kernels of each software stack and GPU take over their predicted times to measured "
-      "iterations, and test it on the rest of them.\n\n"
-      "  vtrain profile calibrate cases.json --out calibration.json\n"
-      "  vtrain validate cases.json --calibrate calibration.json");
+      "Fit correction factors for each software stack and GPU to measured iterations, and test them on "
+      "iterations that were not fitted.\n\n  vtrain profile calibrate cases.json --out calibration.json\n  "
+      "vtrain validate cases.json --calibrate calibration.json");
   const auto arguments = std::make_shared<CalibrateArguments>();
   command
       ->add_option("CASES", arguments->cases, "Files of measured iterations, as `vtrain validate` reads them")
@@ -149,16 +148,16 @@ void add_calibrate_command(CLI::App& profile, Action& action) {
   command->add_option("--out", arguments->output, "File to write")->required();
   command
       ->add_option("--percent", arguments->percent,
-                   "Share of the configurations to fit on, at most: one of equal parts; the rest tests")
+                   "Largest share of configurations to fit on, in per cent; the rest is for testing")
       ->transform(number_between(1, 50))
       ->capture_default_str();
   command
       ->add_option("--least-rows", arguments->least_rows,
-                   "Stacks and GPUs with fewer cases to fit on are left out")
+                   "Fewest cases to fit on; stacks and GPUs with fewer are left out")
       ->transform(whole_number(1, 1'000'000))
       ->capture_default_str();
   command->add_option("--profile", arguments->profile,
-                      "One GPU profile for all, instead of that of each GPU");
+                      "One GPU profile for all cases, in place of each GPU's own");
   command->add_flag("--json", arguments->json, "Print the file that is written");
   command->callback([=, &action] { action = [=] { return calibrate_stacks(*arguments); }; });
 }

@@ -9,11 +9,10 @@
 namespace vtrain {
 
 void add_trace_command(CLI::App& app, Action& action) {
-  CLI::App* trace =
-      app.add_subcommand("trace",
-                         "Look at traces of GPU jobs and make new ones.\n\n"
-                         "  vtrain trace info jobs.csv\n"
-                         "  vtrain trace generate --jobs 1000 --cluster 16x8:a100 --out jobs.csv");
+  CLI::App* trace = app.add_subcommand(
+      "trace",
+      "Describe traces of GPU jobs, convert them and generate new ones.\n\n  vtrain trace info jobs.csv\n  "
+      "vtrain trace generate --jobs 1000 --cluster 16x8:a100 --out jobs.csv");
   trace->require_subcommand(1);
   add_trace_info(*trace, action);
   add_trace_convert(*trace, action);

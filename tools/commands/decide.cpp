@@ -100,25 +100,24 @@ Result<void> decide(const DecideArguments& arguments) {
 }  // namespace
 
 void add_decide_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("decide",
-                                         "Make one decision for one stated situation, as JSON.\n\n"
-                                         "  vtrain decide state.json --policy easy\n"
-                                         "  vtrain decide leases.json --policy chronus\n"
-                                         "  vtrain decide leases.json --policy chronus:nodes=1000,gap=1");
+  CLI::App* command =
+      app.add_subcommand("decide",
+                         "Decide which jobs start, stop or wait in a cluster state that a file describes, as "
+                         "JSON.\n\n  vtrain decide state.json --policy easy\n  vtrain decide leases.json "
+                         "--policy chronus\n  vtrain decide leases.json --policy chronus:nodes=1000,gap=1");
   const auto arguments = std::make_shared<DecideArguments>();
   command
-      ->add_option(
-          "instance", arguments->instance,
-          "The situation as JSON (docs/decide.md): a cluster with jobs that run and wait, or leases and "
-          "jobs with their deadlines")
+      ->add_option("instance", arguments->instance,
+                   "Cluster state as JSON (docs/decide.md): running and waiting jobs; or leases and jobs "
+                   "with deadlines")
       ->required();
   command
-      ->add_option(
-          "--policy", arguments->policy,
-          "For a cluster any policy that can begin in the middle, as fifo, srtf and easy can; for leases "
-          "chronus, whose nodes, gap and time_limit end the search before the proof")
+      ->add_option("--policy", arguments->policy,
+                   "Policy: for a cluster state any policy without a memory of its own, such as fifo, srtf "
+                   "or easy; for leases chronus, whose nodes, gap and time_limit may end the search before "
+                   "the optimum is proved")
       ->required();
-  command->add_flag("--json", arguments->json, "Print one JSON document, which is what is printed anyway");
+  command->add_flag("--json", arguments->json, "Print one JSON document (the default)");
   command->callback([=, &action] { action = [arguments] { return decide(*arguments); }; });
 }
 

@@ -217,7 +217,7 @@ std::string recompute_note(const PlanRequest& question, const ParallelPlan& plan
   }
   const bool could = plan.recompute == Recompute::Full && question.target.stack.choices.partial_recompute;
   if (!could || question.search.partial_recompute) return {};
-  return "1 recomputes all layers; --partial-recompute: only as many as memory asks for\n";
+  return "1 recomputes all layers; --partial-recompute finds the fewest layers that must be recomputed\n";
 }
 
 std::string to_text(const PlanRequest& question, const PlanReport& answer) {
@@ -237,7 +237,7 @@ std::string to_text(const PlanRequest& question, const PlanReport& answer) {
       with_thousands(question.global_batch), question.assumes_batch ? " (assumed)" : "",
       with_thousands(question.model.sequence_length), gpus, question.target.profile.name,
       describe_target(question.target), with_thousands(answer.num_plans), with_thousands(answer.num_fitting),
-      as_gigabytes(question.target.profile.memory_capacity.value), as_duration(answer.wall_s));
+      as_gibibytes(question.target.profile.memory_capacity.value), as_duration(answer.wall_s));
   text += one ? one_count_text(question, answer.counts.front()) : front_text(question, answer);
   const RankedPlan& best = answer.fastest[answer.front.front()];
   if (best.plan.ends_count_as_layers) text += uneven_stages_text(question.model, best.plan) + "\n";
@@ -320,59 +320,59 @@ Result<void> plan(const PlanArguments& arguments) {
 void add_plan_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "plan",
-      "Find the best parallel plans of a model on a number of GPUs.\n\n"
-      "  vtrain plan llama3-70b --cluster 64x8:h100 --stack megatron-core --global-batch 1024\n"
-      "  vtrain plan megatron-39.1b --gpus 64-512 --tokens 300B --deadline 60d --price 2.5");
+      "Find the fastest or cheapest parallel plans of a model on a number of GPUs.\n\n  vtrain plan "
+      "llama3-70b --cluster 64x8:h100 --stack megatron-core --global-batch 1024\n  vtrain plan "
+      "megatron-39.1b --gpus 64-512 --tokens 300B --deadline 60d --price 2.5");
   const auto arguments = std::make_shared<PlanArguments>();
   PlanSpec& to = arguments->spec;
-  command->add_option("model", to.model,
-                      "Model: a name of `vtrain models`, our own JSON, or a config.json of Hugging Face");
   command->add_option(
-      "--gpus", to.gpus,
-      "GPUs: 512, a list 256,512, or a range 64-512 (powers of two below a node, multiples of a "
-      "node)");
+      "model", to.model,
+      "Model: a name from `vtrain models`, a JSON file (docs/files.md), or a config.json of Hugging Face");
+  command->add_option("--gpus", to.gpus,
+                      "Number of GPUs: 512, a list 256,512, or a range 64-512 (powers of two within a node, "
+                      "then whole nodes)");
   add_cluster_option(*command, to.target);
   command
       ->add_option("--global-batch", to.global_batch,
-                   "Sequences an iteration; without it those of `vtrain models`, published or assumed (~)")
+                   "Global batch, in sequences; default: the batch that `vtrain models` lists, published or "
+                   "assumed (~)")
       ->transform(whole_number(1, kMaxGlobalBatch));
   command
       ->add_option("--objective", to.objective,
-                   "What is best: time, cost or gpus; with --deadline cost, otherwise time")
+                   "Objective: least time, cost or gpus; default: time, with --deadline cost")
       ->check(one_of({"time", "cost", "gpus"}));
-  command->add_option("--deadline", to.deadline, "Train on all tokens in this time: 30d, 720h");
+  command->add_option("--deadline", to.deadline, "Time in which all --tokens must be trained on: 30d, 720h");
   command->add_option("--tokens", to.tokens, "Tokens to train on: 300B, 1.4T");
-  command->add_option("--price", to.price, "Dollars per GPU-hour; without it costs are GPU-hours")
+  command->add_option("--price", to.price, "Price in dollars per GPU-hour; without it costs are in GPU-hours")
       ->transform(number_above_zero());
-  command
-      ->add_option("--top", to.top, "Plans shown of a number of GPUs, of several in the JSON alone; 0 is all")
+  command->add_option("--top", to.top, "Plans to show (0 = all); with several numbers of GPUs only in --json")
       ->transform(whole_number(0))
       ->capture_default_str();
   command->add_option("--beside", to.beside,
-                      "Also show this plan: tensor=8,pipeline=35,micro-batch=1,recompute=full; what is not "
-                      "said is 1, full recomputation and no sharding");
+                      "Compare with this plan: tensor=8,pipeline=35,micro-batch=1,recompute=full; defaults: "
+                      "degrees 1, recompute=full, sharding=none");
   command->add_flag("--offload", to.offload,
-                    "Where a plan does not fit, keep activations of as few layers as must be in the CPU's "
-                    "memory: Megatron-Core and Megatron-Bridge, one stage, no recomputation");
+                    "Let plans that do not fit keep activations of some layers (the fewest that suffice) in "
+                    "CPU memory; for Megatron-Core and Megatron-Bridge, with one stage and no recomputation");
   command->add_flag("--partial-recompute", to.partial_recompute,
-                    "Plans with full recomputation recompute as few layers of each stage as must be: "
-                    "Megatron-Core, Megatron-Bridge and Megatron-LM of 2022");
+                    "Let plans with full recomputation recompute only some layers of each stage (the fewest "
+                    "that suffice); for Megatron-Core, Megatron-Bridge and Megatron-LM of 2022");
   command->add_flag("--zero-bubble", to.zero_bubble,
-                    "Also plans with the schedule ZB-H1, which a fork of Megatron-Core has "
+                    "Also search plans with the schedule ZB-H1, which a fork of Megatron-Core offers "
                     "(sail-sg/zero-bubble)");
   add_target_options(*command, to.target);
-  command->add_option("--sequence-length", to.sequence_length, "Tokens a sequence; without it the model's")
+  command->add_option("--sequence-length", to.sequence_length, "Tokens per sequence; default: the model's")
       ->transform(whole_number(1, kMaxSequenceLength));
   const std::vector<CLI::Option*> replaced = command->get_options();
-  CLI::Option* const spec = command->add_option(
-      "--spec", arguments->spec_file,
-      "Ask again what a document of --json answers, in the place of the model and the options above");
+  CLI::Option* const spec =
+      command->add_option("--spec", arguments->spec_file,
+                          "Repeat the search of a --json document; replaces the model and the options above");
   for (CLI::Option* const option : replaced) {
     if (option != command->get_help_ptr()) spec->excludes(option);
   }
   command
       ->add_option("--out", arguments->out,
-                   "Write model and best plan as a configuration of `vtrain predict`")
+                   "Write the model and the best plan to a file for `vtrain predict`")
       ->check(plain_file());
   command->add_flag("--json", arguments->json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return plan(*arguments); }; });

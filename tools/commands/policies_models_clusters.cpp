@@ -149,11 +149,10 @@ Result<void> list_models(bool json) {
                    with_thousands(entry.global_batch) + (entry.batch_is_published ? " " : "~")});
   }
   print_text(stdout, "{}", table.to_string());
-  print_text(
-      stdout, "\n{}\n\nsources\n",
-      wrap_text("MLP: inner size, of one expert where there are experts. batch: sequences an iteration; ~ is "
-                "not published, 4 Mi tokens.",
-                text_columns()));
+  print_text(stdout, "\n{}\n\nsources\n",
+             wrap_text("MLP: inner size, of one expert if there are experts. batch: global batch in "
+                       "sequences; ~ marks an assumed one (4 Mi tokens).",
+                       text_columns()));
   std::set<std::pair<std::string_view, std::string_view>> shown;
   std::string_view family;
   for (const ZooModel& entry : model_zoo()) {
@@ -178,7 +177,7 @@ Result<void> list_clusters(bool json) {
                     {"peak_flops_per_second", peak_rates_to_json(*profile)},
                     {"gpus_per_node", profile->gpus_per_node},
                     {"node_network_bytes_per_second", profile->node_network_bandwidth.value}});
-    table.add_row({std::string(name), as_gigabytes(profile->memory_capacity.value),
+    table.add_row({std::string(name), as_gibibytes(profile->memory_capacity.value),
                    fmt::format("{} GB/s", short_number(profile->memory_bandwidth.value / 1e9)),
                    fmt::format("{} TFLOP/s", short_number(profile->peak_rate.value / 1e12)),
                    with_thousands(profile->gpus_per_node),
@@ -189,15 +188,14 @@ Result<void> list_clusters(bool json) {
     return {};
   }
   constexpr std::string_view kForms =
-      "A cluster is written NODESxGPUS:TYPE, groups joined by +: 16x8:a100, or 8x8:a100+4x4. A type may have "
-      "Slurm's name for it: on nvidia_h100_80gb_hbm3 models run as on h100. On one that is not listed models "
-      "run only where --profile names the GPUs to take.\n\n"
-      "A JSON file {\"groups\": [{\"num_nodes\": 16, \"gpus_per_node\": 8, \"gpu_type\": \"a100\"}]} "
-      "says the same, and may add \"gpus_per_island\": 4 (what NVLink joins) and \"nodes_per_rack\": 8.\n\n"
-      "Tables of nodes, plain or packed, are told by their content: of openb, PAI, spot-GPU, Philly, Helios "
-      "(FILE@2020-05-01 for a day) and Lucid, cluster specs of Tiresias, Muri, ElasticFlow and Gavel, and "
-      "what "
-      "`sinfo -o \"%N %G %t\"` or `scontrol show node` print, also with --json.";
+      "A cluster is written NODESxGPUS:TYPE, groups joined by +: 16x8:a100, or 8x8:a100+4x4. Slurm's names "
+      "of GPU types are known: nvidia_h100_80gb_hbm3 is h100. For a type that is not listed, --profile must "
+      "name the profile to predict with.\n\nA JSON file {\"groups\": [{\"num_nodes\": 16, \"gpus_per_node\": "
+      "8, \"gpu_type\": \"a100\"}]} says the same, and may add \"gpus_per_island\": 4 (what NVLink joins) "
+      "and \"nodes_per_rack\": 8.\n\nTables of nodes, plain or compressed, are recognised by their content: "
+      "of openb, PAI, spot-GPU, Philly, Helios (FILE@2020-05-01 for a day) and Lucid, cluster specs of "
+      "Tiresias, Muri, ElasticFlow and Gavel, and what `sinfo -o \"%N %G %t\"` or `scontrol show node` "
+      "print, also with --json.";
   print_text(stdout, "{}\n\n{}", wrap_text(kForms, text_columns()), table.to_string());
   return {};
 }

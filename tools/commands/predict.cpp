@@ -257,7 +257,7 @@ std::string to_text(const Answer& answer) {
             : fmt::format("   {} a stage offloaded", count_of(plan.offloaded_layers, "layer"));
     text += fmt::format(
         "memory           {} of {} on the fullest stage (stage {}): {}   recompute {}   sharding {}{}\n",
-        as_gigabytes(memory.peak.value), as_gigabytes(memory.capacity.value), memory.stage,
+        as_gibibytes(memory.peak.value), as_gibibytes(memory.capacity.value), memory.stage,
         memory.fits() ? "fits" : "DOES NOT FIT", recompute_text(plan), name_of(plan.sharding), offloaded);
   }
   text += labelled("speed", speed_text(speed_of(answer)));
@@ -390,35 +390,34 @@ void add_predict_command(CLI::App& app, Action& action) {
       ->required();
   command
       ->add_option("--semantics", arguments->semantics,
-                   "physical: the accurate model; vtrain: the public vTrain release to the nanosecond")
+                   "Predictor: physical, or vtrain (reproduces the public vTrain release to the nanosecond)")
       ->check(one_of({"physical", "vtrain"}))
       ->capture_default_str();
-  command->add_option("--profile", arguments->profile,
-                      fmt::format("GPU profile, {}; see `vtrain profile list`. Default: the "
-                                  "configuration's, or a100",
-                                  kProfileNameHelp));
+  command->add_option(
+      "--profile", arguments->profile,
+      fmt::format("GPU profile: {}; see `vtrain profile list`; default: the configuration's, or a100",
+                  kProfileNameHelp));
   command->add_option("--calibrate", arguments->calibration,
-                      "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
-                      "is part of the program");
+                      "Correct predictions with a file of `vtrain profile calibrate`, or with `published` "
+                      "(factors that come with the program)");
   command->add_option("--stack", arguments->stack,
                       fmt::format("Software stack: {}. Default: the configuration's, or {}", stack_names(),
                                   kDefaultStackHelp));
   command->add_option("--traces", arguments->traces,
-                      "Folder of kernel traces, for vtrain semantics; without it that of the recording given "
-                      "as the profile, or "
-                      "the configuration's trace_path");
+                      "Folder of kernel traces, for --semantics vtrain; default: the traces of the recording "
+                      "given as --profile, or the configuration's trace_path");
   command->add_option("--collectives", arguments->collectives, "Folder of all-reduce tables AR_GPU*_LUT");
   command->add_option("--timeline", arguments->timeline,
                       "Write the iteration as Chrome trace events, for Perfetto");
   command->add_option("--graph", arguments->graph, "Write the execution graph as DOT, for Graphviz");
   command
       ->add_option("--detail", arguments->detail,
-                   "Tasks of timeline and graph: blocks (a pass of a micro-batch on a stage, small enough to "
-                   "draw), operators or, with vtrain semantics, kernels")
+                   "Detail of --timeline and --graph: blocks (one pass of a micro-batch on a stage), "
+                   "operators, or kernels (with --semantics vtrain)")
       ->check(one_of({"blocks", "operators", "kernels"}))
       ->capture_default_str();
   command->add_flag("--strict", arguments->strict,
-                    "Exit 2 when a number had to be extrapolated or was missing");
+                    "Exit 2 if a number was missing or had to be extrapolated");
   command->add_flag("--json", arguments->json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return predict_all(*arguments); }; });
 }

@@ -111,21 +111,18 @@ Result<void> show_profile(const std::string& name, bool json) {
 
 void add_list(CLI::App& command, Action& action) {
   CLI::App* list = command.add_subcommand("list",
-                                          "List the GPU profiles that are part of the program.\n\n"
-                                          "  vtrain profile list\n"
-                                          "  vtrain profile list --json");
+                                          "List the GPU profiles that come with the program.\n\n  vtrain "
+                                          "profile list\n  vtrain profile list --json");
   const auto json = std::make_shared<bool>(false);
   list->add_flag("--json", *json, "Print one JSON document");
   list->callback([=, &action] { action = [=] { return list_embedded(*json); }; });
 }
 
 void add_show(CLI::App& command, Action& action) {
-  CLI::App* show = command.add_subcommand("show",
-                                          "Show the constants of a GPU profile with their sources, how far "
-                                          "off its tables are, and the rates that "
-                                          "kernels and collectives reach by size.\n\n"
-                                          "  vtrain profile show h100\n"
-                                          "  vtrain profile show my_profile.json --json");
+  CLI::App* show = command.add_subcommand(
+      "show",
+      "Show a GPU profile: constants with their sources, errors of its tables, and rates of kernels and "
+      "collectives by size.\n\n  vtrain profile show h100\n  vtrain profile show my_profile.json --json");
   const auto name = std::make_shared<std::string>();
   const auto json = std::make_shared<bool>(false);
   show->add_option("PROFILE", *name, "Name of a profile, or the path of a JSON file")->required();
@@ -150,10 +147,10 @@ void add_import(CLI::App& command, Action& action) {
   importer->add_option("--device", arguments->device, "Name of the device in the description");
   importer->add_option(
       "--devices", arguments->devices,
-      "Descriptions of devices (JSON); by default those of the profiles that are part of the "
-      "program");
-  importer->add_option("--base", arguments->base,
-                       "Profile that completes a recording; by default that of the GPU it was made on");
+      "Descriptions of devices (JSON); default: those of the profiles that come with the program");
+  importer->add_option(
+      "--base", arguments->base,
+      "Profile that completes a recording; default: the profile of the GPU that was recorded");
   importer->add_option("--out", arguments->output, "File to write; by default the profile is printed");
   importer->callback([=, &action] { action = [=] { return import_profile(*arguments); }; });
 }
@@ -189,10 +186,10 @@ void add_record(CLI::App& command, Action& action) {
 }  // namespace
 
 void add_profile_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("profile",
-                                         "GPU profiles: what the physical predictor knows of a GPU.\n\n"
-                                         "  vtrain profile list\n"
-                                         "  vtrain profile show h100");
+  CLI::App* command =
+      app.add_subcommand("profile",
+                         "Show, make and record GPU profiles: the constants and tables that predictions "
+                         "use.\n\n  vtrain profile list\n  vtrain profile show h100");
   command->require_subcommand(1);
   add_list(*command, action);
   add_show(*command, action);

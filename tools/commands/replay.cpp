@@ -301,15 +301,14 @@ Result<void> compare(ReplayArguments arguments) {
 /// Adds `--spec`, which excludes all options that `command` has so far, and the options on outputs of a run.
 void add_spec_option(CLI::App& command, ReplayArguments& arguments) {
   const std::vector<CLI::Option*> replaced = command.get_options();
-  CLI::Option* const spec = command.add_option(
-      "--spec", arguments.spec_file,
-      "Repeat a run: its run.json, or a file written by hand, in the place of the options that say what is "
-      "replayed");
+  CLI::Option* const spec = command.add_option("--spec", arguments.spec_file,
+                                               "Repeat a run from its run.json, or from a spec written by "
+                                               "hand; replaces the options that say what is replayed");
   for (CLI::Option* const option : replaced) {
     if (option != command.get_help_ptr() && option->get_name() != "--no-cache") spec->excludes(option);
   }
   command.add_option("--out", arguments.out, "Folder for the results");
-  command.add_flag("--json", arguments.json, "Print one JSON document; files are written only with --out");
+  command.add_flag("--json", arguments.json, "Print one JSON document; writes files only with --out");
 }
 
 }  // namespace
@@ -346,12 +345,14 @@ void add_compare_command(CLI::App& app, Action& action, const std::string& comma
   const auto policies = std::make_shared<std::string>();
   add_scenario_options(*command, arguments->spec);
   command
-      ->add_option(
-          "--policies", *policies,
-          "Policies, separated by commas; of generated jobs by default " + std::string(kGeneratedPolicies))
+      ->add_option("--policies", *policies,
+                   "Policies, separated by commas; for generated jobs the default is " +
+                       std::string(kGeneratedPolicies))
       ->default_str(std::string(kTracePolicies));
   add_spec_option(*command, *arguments);
-  command->add_option("--threads", arguments->threads, "Policies replayed at once; 0 is one per processor")
+  command
+      ->add_option("--threads", arguments->threads,
+                   "Policies to replay at the same time; 0 = one per processor")
       ->transform(whole_number(0, 1024))
       ->capture_default_str();
   command->callback([=, &action] {

@@ -46,11 +46,11 @@ std::string incomplete_jobs(const std::vector<RunResult>& runs) {
     add(summary.lacking_type, "rejected for a GPU type that the cluster lacks");
     add(summary.turned_away, "rejected by the policy");
     add(summary.failed,
-        summary.failed == 1 ? "ended at its requested time" : "ended at their requested times");
+        summary.failed == 1 ? "stopped at its requested time" : "stopped at their requested times");
     add(summary.unfinished, "never finished");
     text += fmt::format("{}: {} of {} completed; {}", summary.policy, with_thousands(summary.completed),
                         count_of(summary.jobs, "job"), fmt::join(others, ", "));
-    if (summary.stopped_early) text += ", as the replay was ended ten years after the last submission";
+    if (summary.stopped_early) text += ": the replay ends ten years after the last submission";
     text += "\n";
   }
   return text;
@@ -82,10 +82,9 @@ std::string fragmentation_rates(const std::vector<RunResult>& runs) {
   std::string text;
   for (const RunResult& run : runs) {
     if (!run.summary.fragmentation) continue;
-    text += fmt::format(
-        "{}: {} of the free GPUs were too fragmented to be of use, in the mean over time; at most {}\n",
-        run.summary.policy, as_percent(run.summary.fragmentation->mean_rate),
-        as_percent(run.summary.fragmentation->max_rate));
+    text += fmt::format("{}: {} of the free GPUs were too fragmented to use, mean over time; largest {}\n",
+                        run.summary.policy, as_percent(run.summary.fragmentation->mean_rate),
+                        as_percent(run.summary.fragmentation->max_rate));
   }
   return text;
 }

@@ -290,10 +290,9 @@ void add_scale_command(CLI::App& app, Action& action) {
                          "  vtrain scale --cluster 64x8:a100 --days 14 --price 2.5 --json");
   const auto arguments = std::make_shared<ScaleArguments>();
   ScaleArguments& to = *arguments;
-  command->add_option(
-      "model", to.model,
-      "Model whose family is scaled, in depth and width: a name of `vtrain models`, our own JSON, "
-      "or a config.json of Hugging Face; without it GPT");
+  command->add_option("model", to.model,
+                      "Model whose depth and width are scaled: a name from `vtrain models`, a JSON file "
+                      "(docs/files.md), or a config.json of Hugging Face; default: GPT");
   command->add_option("--gpus", to.gpus, "Number of GPUs");
   add_cluster_option(*command, to.target);
   command->add_option("--days", to.days, "Days of training")
@@ -301,16 +300,17 @@ void add_scale_command(CLI::App& app, Action& action) {
       ->required();
   command
       ->add_option("--tokens-per-parameter", to.tokens_per_parameter,
-                   "Compute-optimal tokens (Hoffmann et al., 2022), of experts per active parameter")
+                   "Tokens to train on per parameter (compute-optimal: Hoffmann et al., 2022); with experts "
+                   "per active parameter")
       ->transform(number_between(0.001, 1e6))
       ->capture_default_str();
-  command->add_option("--sequence-length", to.sequence_length, "Tokens a sequence; without it the model's")
+  command->add_option("--sequence-length", to.sequence_length, "Tokens per sequence; default: the model's")
       ->transform(whole_number(1, kMaxSequenceLength));
   command
       ->add_option("--global-batch", to.global_batch,
-                   "Sequences an iteration; without it about those of published models of each size")
+                   "Global batch, in sequences; default: about the batch of published models of each size")
       ->transform(whole_number(1, 100'000'000));
-  command->add_option("--price", to.price, "Dollars per GPU-hour; without it costs are GPU-hours")
+  command->add_option("--price", to.price, "Price in dollars per GPU-hour; without it costs are in GPU-hours")
       ->transform(number_above_zero());
   add_target_options(*command, to.target);
   command->add_flag("--json", to.json, "Print one JSON document");

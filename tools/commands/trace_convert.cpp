@@ -51,9 +51,9 @@ Result<void> convert(const ConvertArguments& arguments) {
 void add_trace_convert(CLI::App& trace, Action& action) {
   CLI::App* command = trace.add_subcommand(
       "convert",
-      "Write a trace, or several as one, in another format, with models, deadlines or tenants on demand.\n\n"
-      "  vtrain trace convert 60_job.csv --to vtrain --out jobs.csv\n"
-      "  vtrain trace convert itp/*.csv.gz --tenants clusters --assign lingjun --out itp.csv");
+      "Convert one or more traces to one file, and give jobs models, deadlines or tenants if asked.\n\n  "
+      "vtrain trace convert 60_job.csv --to vtrain --out jobs.csv\n  vtrain trace convert itp/*.csv.gz "
+      "--tenants clusters --assign lingjun --out itp.csv");
   const auto arguments = std::make_shared<ConvertArguments>();
   add_trace_arguments(*command, arguments->trace);
   add_pricing_options(*command, arguments->pricing);

@@ -198,15 +198,14 @@ Result<void> fit(const FitArguments& arguments) {
 void add_trace_fit(CLI::App& trace, Action& action) {
   CLI::App* command = trace.add_subcommand(
       "fit",
-      "Fit a generator to a trace, to be published in its place: sizes, durations, tenants, statuses and "
-      "arrivals as tables, without a name or an instant of the trace.\n\n"
-      "  vtrain trace fit jobs.csv --out generator.json\n"
-      "  vtrain trace fit cluster_log.csv --name earth --out earth.json");
+      "Fit a generator to a trace, to publish instead of it: tables of sizes, durations, tenants, statuses "
+      "and arrivals, without names or times of the trace.\n\n  vtrain trace fit jobs.csv --out "
+      "generator.json\n  vtrain trace fit cluster_log.csv --name earth --out earth.json");
   const auto arguments = std::make_shared<FitArguments>();
   arguments->name = "fitted";
   add_trace_arguments(*command, arguments->trace);
   command->add_option("--out", arguments->out, "File to write, as JSON")->check(plain_file())->required();
-  command->add_option("--name", arguments->name, "Name of the shape, which generated traces state")
+  command->add_option("--name", arguments->name, "Name of the shape; generated traces mention it")
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "Print one JSON document");
   command->callback([=, &action] { action = [=] { return fit(*arguments); }; });

@@ -235,63 +235,61 @@ void add_amount_options(CLI::App& command, GenerateArguments& to) {
   CLI::Option* const jobs =
       command
           .add_option("--jobs", to.num_jobs,
-                      "Number of jobs; default 1000, with --from as many as its trace has")
+                      "Number of jobs; default: 1000, with --from the number in its trace")
           ->transform(whole_number(1));
-  command
-      .add_option("--days", to.days, "Instead of --jobs: as many jobs as offer the load for this many days")
+  command.add_option("--days", to.days, "Number of days to fill at the offered load, in place of --jobs")
       ->transform(number_above_zero())
       ->excludes(jobs);
-  command.add_option(
-      "--cluster", to.cluster,
-      "The cluster that the load refers to, and no job is larger; default 16x8:a100, with --from "
-      "none");
+  command.add_option("--cluster", to.cluster,
+                     "Cluster that --load refers to; no job is larger; default: 16x8:a100, with --from none");
   command
       .add_option("--load", to.load,
-                  "Work submitted over work that the cluster could do from the first submission to the last; "
-                  "default 0.9, with --from the rate of its trace")
+                  "Offered load: work submitted / work that the cluster can do from the first to the last "
+                  "submission; default: 0.9, with --from the rate of its trace")
       ->transform(number_between(kLeastLoad, kMostLoad));
   command
       .add_option("--tenants", to.num_tenants,
-                  "Number of tenants, with unequal shares; default 8, with --from those of its trace")
+                  "Number of tenants, with unequal shares; default: 8, with --from those of its trace")
       ->transform(whole_number(1, kMostTenants));
-  command.add_option("--max-gpus", to.max_gpus, "No job with more GPUs than this")->transform(gpu_count());
-  command.add_option("--max-hours", to.max_hours, "Durations up to this only, to a whole iteration")
+  command.add_option("--max-gpus", to.max_gpus, "Largest number of GPUs of a job")->transform(gpu_count());
+  command.add_option("--max-hours", to.max_hours, "Longest duration of a job, rounded to a whole iteration")
       ->transform(number_above_zero());
-  command.add_option("--seed", to.seed, "Seed of everything random")
+  command
+      .add_option("--seed", to.seed, "Random seed (models, deadlines, requested times, tenants, failures)")
       ->transform(whole_number(0))
       ->capture_default_str();
 }
 
 /// Adds the options for the kind of jobs and for made-up values.
 void add_content_options(CLI::App& command, GenerateArguments& to) {
-  std::string shapes = "Where sizes, durations and the day's rhythm come from: ";
+  std::string shapes = "Published trace whose sizes, durations and daily rhythm are followed: ";
   for (const WorkloadShape& shape : workload_shapes()) {
     shapes +=
         fmt::format("{}{} ({})", &shape == workload_shapes().data() ? "" : ", ", shape.name, shape.summary);
   }
   CLI::Option* const shape = command.add_option("--shape", to.shape, shapes)->capture_default_str();
-  command.add_option("--from", to.from, "Instead of --shape: a file that `vtrain trace fit` wrote")
+  command.add_option("--from", to.from, "File of `vtrain trace fit` to follow, in place of --shape")
       ->excludes(shape);
-  command.add_option(
-      "--arrivals", to.arrivals,
-      "How submissions come: stationary (a Poisson process), diurnal (with the day's rhythm of the "
-      "shape), bursty (log-normal gaps besides); default diurnal, with --from as its trace");
+  command.add_option("--arrivals", to.arrivals,
+                     "Arrival process: stationary (Poisson), diurnal (with the shape's daily rhythm), bursty "
+                     "(diurnal with log-normal gaps); default: diurnal, with --from as in its trace");
   command.add_option(
       "--assign", to.assign,
-      "What jobs train: zoo (GPT models, evenly; default), lingjun (the mix of Alibaba Lingjun "
-      "2023), model=NAME[,global-batch=SEQUENCES], none (durations only; default with --from)");
+      "Models of the jobs: zoo (GPT models, evenly; the default), lingjun (Alibaba Lingjun's mix of 2023), "
+      "model=NAME[,global-batch=SEQUENCES], none (durations only; the default with --from)");
   command.add_option("--deadlines", to.deadlines,
-                     "none (default with --from), elasticflow (submit + U(0.5, 1.5) x duration; default), "
-                     "LOW:HIGH for other "
-                     "bounds, FACTOR for the same of all, each with or without ,best-effort=SHARE");
+                     "Deadlines, submit + factor x duration: elasticflow (factor drawn from 0.5 to 1.5; the "
+                     "default), LOW:HIGH (other bounds), FACTOR (one for all jobs), none (the default with "
+                     "--from); ,best-effort=SHARE leaves that share of jobs without one");
   command
-      .add_option("--estimates", to.estimates,
-                  "Requested times, never below the duration: exact (none: durations are known), "
-                  "lognormal:SIGMA, factor:F, rounded (up to 1h, 4h, 12h, 1d, ...), rounded:1h/4h/1d")
+      .add_option(
+          "--estimates", to.estimates,
+          "Requested times (walltimes): exact (policies know durations), or made from the duration and never "
+          "below it: lognormal:SIGMA, factor:F, rounded (up to 1h, 4h, 12h, 1d, ...), rounded:1h/4h/1d")
       ->capture_default_str();
   command.add_option("--statuses", to.statuses,
-                     "How jobs end: those of the shape that are named, for instance completed,failed, or "
-                     "shares, as completed=0.7,failed=0.3; without it as in the shape's trace");
+                     "End states of the jobs: some of the shape's, for instance completed,failed, or shares "
+                     "such as completed=0.7,failed=0.3; default: as in the shape's trace");
 }
 
 }  // namespace
@@ -299,10 +297,10 @@ void add_content_options(CLI::App& command, GenerateArguments& to) {
 void add_trace_generate(CLI::App& trace, Action& action) {
   CLI::App* command = trace.add_subcommand(
       "generate",
-      "Generate a seeded trace with the shape of a published one, or of one that `trace fit` measured.\n\n"
-      "  vtrain trace generate --jobs 1000 --cluster 16x8:a100 --load 0.9 --seed 1 --out jobs.csv\n"
-      "  vtrain trace generate --days 30 --cluster 64x8:a100 --assign none --shape philly --out month.csv\n"
-      "  vtrain trace generate --from generator.json --seed 1 --out jobs.csv");
+      "Generate a trace with the shape of a published one, or of one that `trace fit` measured.\n\n  vtrain "
+      "trace generate --jobs 1000 --cluster 16x8:a100 --load 0.9 --seed 1 --out jobs.csv\n  vtrain trace "
+      "generate --days 30 --cluster 64x8:a100 --assign none --shape philly --out month.csv\n  vtrain trace "
+      "generate --from generator.json --seed 1 --out jobs.csv");
   const auto arguments = std::make_shared<GenerateArguments>();
   add_amount_options(*command, *arguments);
   add_content_options(*command, *arguments);

@@ -233,11 +233,10 @@ void add_trace_info(CLI::App& trace, Action& action) {
   const auto arguments = std::make_shared<InfoArguments>();
   add_trace_arguments(*command, arguments->trace);
   command->add_option("--cluster", arguments->cluster,
-                      "The cluster that the offered load refers to: nodes x GPUs per node, for instance "
-                      "64x8, or a file with a "
-                      "table of nodes");
+                      "Cluster that the offered load refers to: NODESxGPUS, for instance 64x8, or a file "
+                      "with a table of nodes");
   command->add_option("--report", arguments->report,
-                      "Write a page with pictures of sizes, run times, submissions and GPUs wanted, as HTML");
+                      "Write an HTML page with charts of sizes, run times, submissions and GPUs requested");
   command->add_flag("--json", arguments->json, "Print one JSON document");
   command->callback([=, &action] { action = [=] { return show_info(*arguments); }; });
 }

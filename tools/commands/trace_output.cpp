@@ -22,7 +22,7 @@ using nlohmann::ordered_json;
 }  // namespace
 
 std::string lost_line(const WrittenTrace& written) {
-  if (!written.lost) return "not kept  unknown: what was written cannot be read back\n";
+  if (!written.lost) return "not kept  unknown: the written file cannot be read back\n";
   std::string text;
   for (const FieldDifference& difference : *written.lost) {
     text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", difference.field,
@@ -51,7 +51,7 @@ Result<WrittenTrace> write_trace(const Trace& trace, const OutputArguments& argu
   if (endless != jobs.end()) {
     return fail(
         job_error(trace.workload, *endless, "duration",
-                  "expected a run time, or a model and iterations, found neither: nobody could replay it"));
+                  "expected a run time, or a model and iterations, found neither: it cannot be replayed"));
   }
   if (auto written = (*format)->write(trace, arguments.path); !written) return fail(written.error());
   std::error_code ignored;

@@ -137,37 +137,39 @@ Result<void> slice(const SliceArguments& arguments) {
 }
 
 void add_slice_options(CLI::App& command, SliceArguments& to) {
-  command.add_option(
-      "--from", to.from,
-      "Only jobs submitted at this time or later: 90m, 12h, 30d from the trace's start, or a date of a "
-      "trace that has dates: 2026-11-01, 2026-11-01T08:00");
-  command.add_option("--until", to.until, "Only jobs submitted before this time");
-  command.add_option("--tenant", to.options.tenants, "Only jobs of these tenants, separated by commas")
+  command.add_option("--from", to.from,
+                     "Keep jobs submitted at this time or later: 90m, 12h, 30d from the trace's start, or a "
+                     "date if the trace has dates: 2026-11-01, 2026-11-01T08:00");
+  command.add_option("--until", to.until, "Keep jobs submitted before this time");
+  command.add_option("--tenant", to.options.tenants, "Keep jobs of these tenants, separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--statuses", to.statuses, "Only jobs that ended so, for instance completed,failed");
-  command.add_option("--min-gpus", to.min_gpus, "Only jobs of at least so many GPUs")->transform(gpu_count());
-  command.add_option("--max-gpus", to.max_gpus, "Only jobs of at most so many GPUs")->transform(gpu_count());
-  command.add_option("--max-duration", to.max_duration, "Only jobs that run at most so long");
-  command.add_option("--sample", to.options.sample, "So many jobs, drawn at random")
+  command.add_option("--statuses", to.statuses,
+                     "Keep jobs with these recorded end states, for instance completed,failed");
+  command.add_option("--min-gpus", to.min_gpus, "Keep jobs with at least this many GPUs")
+      ->transform(gpu_count());
+  command.add_option("--max-gpus", to.max_gpus, "Keep jobs with at most this many GPUs")
+      ->transform(gpu_count());
+  command.add_option("--max-duration", to.max_duration, "Keep jobs that run at most this long");
+  command.add_option("--sample", to.options.sample, "Number of jobs to draw at random")
       ->transform(whole_number(1));
   command.add_option("--seed", to.options.seed, "Seed of the sample")
       ->transform(whole_number(0))
       ->capture_default_str();
-  command.add_option("--max-jobs", to.options.max_jobs, "The first so many jobs")->transform(whole_number(1));
+  command.add_option("--max-jobs", to.options.max_jobs, "Number of jobs to keep, from the first")
+      ->transform(whole_number(1));
   command.add_option(
       "--clip", to.clip,
-      "Longer durations become this; iterations, requested times and time to deadlines in proportion");
+      "Shorten longer durations to this; iterations, requested times and times to deadlines in proportion");
   command.add_flag("--shift-origin", to.options.shift_origin, "Count time from the first submission");
-  CLI::Option* const factor =
-      command
-          .add_option("--scale-load", to.options.load_factor,
-                      "Submissions come so many times as fast, which multiplies the offered load")
-          ->transform(number_between(1e-6, 1e6));
-  CLI::Option* const cluster = command.add_option(
-      "--cluster", to.cluster, "The cluster that --load refers to, and the load that is printed: 16x8");
+  CLI::Option* const factor = command
+                                  .add_option("--scale-load", to.options.load_factor,
+                                              "Factor on the rate of submissions, and so on the offered load")
+                                  ->transform(number_between(1e-6, 1e6));
+  CLI::Option* const cluster =
+      command.add_option("--cluster", to.cluster, "Cluster that --load and the printed load refer to: 16x8");
   command
-      .add_option("--load", to.options.load, "Instead of a factor: the offered load to reach on --cluster")
+      .add_option("--load", to.options.load, "Offered load to reach on --cluster, in place of --scale-load")
       ->transform(number_between(1e-6, 1e6))
       ->excludes(factor)
       ->needs(cluster);

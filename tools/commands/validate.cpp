@@ -178,14 +178,15 @@ std::string to_text(const ValidateArguments& arguments, const Validation& valida
                       with_thousands(num_predicted + num_skipped),
                       validation.calibration.empty() ? "without calibration" : validation.calibration);
   text += accuracy_table(validation.times);
-  text += "distinct: configurations; regret: how much more time than the best one takes ";
-  text += "the configuration that is predicted best\n";
+  text +=
+      "distinct: configurations; regret: slowdown of the predicted-best over the measured-best "
+      "configuration\n";
   if (validation.allocated.all.num_rows > 0)
     text += "\npeak memory that tensors take\n" + accuracy_table(validation.allocated);
   if (validation.reserved.all.num_rows > 0)
     text += "\npeak memory that the allocator reserves\n" + accuracy_table(validation.reserved);
   if (validation.are_measured) {
-    text += fmt::format("\nof {} that did run, {} {} said not to fit into memory ({})\n",
+    text += fmt::format("\n{1} of {0} that did run {2} wrongly predicted to run out of memory ({3})\n",
                         count_of(num_predicted, "run"), with_thousands(validation.num_not_fitting),
                         validation.num_not_fitting == 1 ? "is" : "are",
                         as_percent(num_predicted == 0 ? 0
@@ -289,19 +290,19 @@ void add_validate_command(CLI::App& app, Action& action) {
       ->required();
   command->add_option(
       "--profile", arguments->profile,
-      fmt::format("One GPU profile for all, {}, instead of that of each GPU", kProfileNameHelp));
+      fmt::format("One GPU profile for all cases, in place of each GPU's own: {}", kProfileNameHelp));
   command->add_option("--calibrate", arguments->calibration,
-                      "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
-                      "is part of the program");
+                      "Correct predictions with a file of `vtrain profile calibrate`, or with `published` "
+                      "(factors that come with the program)");
   command
-      ->add_option(
-          "--fit", arguments->fit_percent,
-          "Fit factors on at most so many per cent of the configurations of each stack and GPU, one of equal "
-          "parts, and report the rest; the mean over all such parts")
+      ->add_option("--fit", arguments->fit_percent,
+                   "Fit factors on at most this percentage of each stack's and GPU's configurations, and "
+                   "report errors on the rest; mean over all such parts")
       ->transform(number_between(1, 50))
       ->excludes("--calibrate");
-  command->add_option("--predictions", arguments->predictions,
-                      "Write one line for each predicted case, CSV; with --fit the mean of the tests");
+  command->add_option(
+      "--predictions", arguments->predictions,
+      "Write a CSV file with a line for each predicted case; with --fit the mean over the tests");
   add_spreadsheet_option(*command, arguments->spreadsheet_safe);
   command->add_flag("--json", arguments->json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return validate(*arguments); }; });

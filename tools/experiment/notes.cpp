@@ -46,9 +46,10 @@ Note run_time_knowledge(const Workload& workload) {
   std::string text =
       requested == 0 ? "policies know exact run times"
       : requested == std::ssize(workload.jobs)
-          ? "run times bounded by the requested times"
-          : fmt::format("run times bounded by the requested times of {}, known exactly for the others",
-                        count_of(requested, "job"));
+          ? "policies know requested times as upper bounds of run times"
+          : fmt::format(
+                "policies know requested times of {} as upper bounds, and exact run times of the others",
+                count_of(requested, "job"));
   return {NoteKind::Policies, requested, std::move(text)};
 }
 
@@ -59,7 +60,7 @@ MaybeNote clairvoyant_policies(const Workload& workload, std::span<const Prepare
   const std::string names =
       policies_that(policies, [](const PolicyArguments& policy) { return policy.policy().is_clairvoyant; });
   if (!any_requested || names.empty()) return std::nullopt;
-  return Note{NoteKind::Policies, 0, "run times known exactly to " + names};
+  return Note{NoteKind::Policies, 0, "exact run times are known to " + names};
 }
 
 /// Note on policies that treat all GPU types alike although jobs request one of several types, or differ in
@@ -74,7 +75,7 @@ MaybeNote ignored_gpu_types(const Workload& workload, const ClusterSpec& cluster
   if (!is_typed || names.empty() || GpuTypes(cluster, workload.gpu_types).names().size() < 2)
     return std::nullopt;
   return Note{NoteKind::Policies, 0,
-              "GPUs of all types count as one in plans, so that jobs may come late: " + names};
+              "plans treat GPUs of all types as one type, so jobs may be late: " + names};
 }
 
 /// Note on jobs that ran past their requested time in the recorded trace, and on their treatment; none
@@ -90,7 +91,7 @@ MaybeNote jobs_past_limit(const Workload& workload, std::span<const PreparedPoli
   const std::string who = count_of(past, "job") + " ran longer than requested";
   std::string text = lenient.size() == policies.size()
                          ? who + ": recorded run time kept"
-                         : fmt::format("{}: ended at the requested time{}{}", who,
+                         : fmt::format("{}: stopped at the requested time{}{}", who,
                                        lenient.empty() ? "" : ", but not under ", fmt::join(lenient, ", "));
   return Note{NoteKind::Policies, past, std::move(text)};
 }
@@ -102,7 +103,7 @@ MaybeNote limits_without_effect(const Workload& workload) {
   });
   if (too_short == 0) return std::nullopt;
   return Note{NoteKind::Policies, too_short,
-              fmt::format("under elastic policies and ElasticFlow's presets no elastic job is ended at its "
+              fmt::format("under elastic policies and ElasticFlow's presets no elastic job is stopped at its "
                           "requested time, which is shorter than the run time of {}",
                           with_thousands(too_short))};
 }
@@ -120,15 +121,15 @@ MaybeNote lacking(const Workload& workload, std::span<const PreparedPolicy> poli
 std::vector<MaybeNote> lacks(const Workload& workload, std::span<const PreparedPolicy> policies) {
   return {lacking(
               workload, policies, &PolicyNeeds::deadlines, [](const Job& job) { return job.has_deadline(); },
-              "no job has a deadline (--deadlines 1:2 makes some), which decides"),
+              "no job has a deadline, which decides (--deadlines 1:2 makes some)"),
           lacking(
               workload, policies, &PolicyNeeds::time_limits,
               [](const Job& job) { return job.requested_time.count() > 0; },
-              "no job has a requested time; run times take its place"),
+              "no job has a requested time; run times are used instead"),
           lacking(
               workload, policies, &PolicyNeeds::tenants,
               [](const Job& job) { return static_cast<bool>(job.tenant); },
-              "no job has a tenant, whose share counts")};
+              "no job has a tenant, which decides")};
 }
 
 /// Note on deadlines before the submission; none otherwise.
@@ -137,7 +138,7 @@ MaybeNote hopeless_deadlines(const Workload& workload) {
                                       [](const Job& job) { return job.deadline < job.submit; });
   if (hopeless == 0) return std::nullopt;
   return Note{NoteKind::Policies, hopeless,
-              count_of(hopeless, "job") + " with a deadline before the submission, which nothing can meet"};
+              count_of(hopeless, "job") + " with a deadline before submission, which no schedule can meet"};
 }
 
 /// Note on the time from which policies that use recorded starts run jobs without one. Error if no job has a
@@ -155,7 +156,7 @@ Result<MaybeNote> jobs_without_recorded_start(const Workload& workload,
   }
   if (without == 0) return std::nullopt;
   return Note{NoteKind::Policies, without,
-              fmt::format("started when submitted under {}, for want of a recorded start: {}", names,
+              fmt::format("started at submission under {}, as no start is recorded: {}", names,
                           count_of(without, "job"))};
 }
 
@@ -230,7 +231,7 @@ std::vector<Note> tenant_notes(const Workload& workload, const TenantTree& tree)
     notes.push_back({NoteKind::Tenants, count, std::move(text)});
   };
   if (!tree.tenants.empty()) {
-    add(0, fmt::format("{} with quotas of {}; no policy keeps to quotas, weights or limits",
+    add(0, fmt::format("{} with quotas of {}; no policy enforces quotas, weights or limits",
                        count_of(std::ssize(tree.tenants), "tenant"), count_of(tree.nominal_gpus(), "GPU")));
   }
   const auto count_strangers = [&](const auto& known, auto id, const NameTable& names, const char* of) {
@@ -253,12 +254,13 @@ std::vector<Note> tenant_notes(const Workload& workload, const TenantTree& tree)
   };
   if (const auto jobs = asking([](const JobRequirements& asked) { return !asked.dependencies.empty(); });
       jobs > 0)
-    add(jobs, fmt::format("dependencies of {} on others, which no policy waits for", count_of(jobs, "job")));
+    add(jobs,
+        fmt::format("dependencies of {} are ignored: no policy waits for other jobs", count_of(jobs, "job")));
   if (const auto jobs = asking([](const JobRequirements& asked) {
         return !asked.node_features.empty() || asked.num_nodes > 0 || asked.gpus_per_node.value > 0;
       });
       jobs > 0)
-    add(jobs, fmt::format("nodes asked for by {}, which no placement heeds", count_of(jobs, "job")));
+    add(jobs, fmt::format("node requests of {} are ignored: no placement uses them", count_of(jobs, "job")));
   return notes;
 }
 
@@ -272,8 +274,8 @@ std::vector<Note> placement_notes(const Workload& workload, const ClusterSpec& c
   const auto typed = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                    [](const Job& job) { return static_cast<bool>(job.gpu_type); });
   if (typed > 0 && !types.named()) {
-    add(typed,
-        fmt::format("GPU types asked for by {} are ignored: the cluster names none", count_of(typed, "job")));
+    add(typed, fmt::format("GPU types requested by {} are ignored: the cluster names no types",
+                           count_of(typed, "job")));
   }
   if (const std::string lacking = lacking_types(workload, types); types.named() && !lacking.empty())
     add(0, "jobs rejected because the cluster lacks their GPU type: " + lacking);
@@ -283,17 +285,17 @@ std::vector<Note> placement_notes(const Workload& workload, const ClusterSpec& c
       return types.allowed(job.gpu_type).size() > 1 && !predicted.include(job);
     });
     if (anywhere > 0)
-      add(anywhere, fmt::format("{} as fast on every type of GPUs: no model says otherwise",
-                                count_of(anywhere, "job")));
+      add(anywhere, fmt::format("{} as fast on every GPU type: no known model", count_of(anywhere, "job")));
   }
   const auto shared = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                     [](const Job& job) { return job.shares_gpus(); });
   const bool shares = info_of(placement).shares_gpus;
   if (shared > 0 && !shares) {
-    add(shared, fmt::format("whole GPUs for {} asking for part of one: only best-fit and fgd share GPUs",
-                            count_of(shared, "job")));
+    add(shared,
+        fmt::format("whole GPUs for {} with requests for part of one: only best-fit and fgd share GPUs",
+                    count_of(shared, "job")));
   }
-  if (placement == PlacementKind::Fgd) add(0, "fgd knows how frequent the sizes of all jobs are");
+  if (placement == PlacementKind::Fgd) add(0, "fgd knows the distribution of job sizes of the whole trace");
   return notes;
 }
 
@@ -310,17 +312,16 @@ std::vector<Note> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& 
                                      count_of(speeds.num_jobs(), "job")));
   for (const PreparedPolicy& prepared : policies) {
     if (!prepared.policy->copes_with_disruptions())
-      add(0, fmt::format("under {} their gangs are as fast anywhere as their run times say", prepared.spec));
+      add(0, fmt::format("under {} the placement of a gang does not change its speed", prepared.spec));
   }
   if (const std::int64_t jobs = speeds.num_without_plan(workload); jobs > 0) {
     const std::string count = count_of(jobs, "job");
     add(jobs,
         curves.types().size() > 1
-            ? fmt::format("no plan for {} on some type of GPUs that may be theirs: there they are as fast as "
-                          "priced",
-                          count)
-            : fmt::format("no plan for {} on the GPUs asked for: their gangs are as fast anywhere as their "
-                          "run times say",
+            ? fmt::format(
+                  "no plan for {} on some GPU types that they may get: their run times stay the same there",
+                  count)
+            : fmt::format("no plan for {} on the GPUs requested: placement does not change their speed",
                           count));
   }
   return notes;
@@ -332,9 +333,9 @@ std::string spread_factor_note(double factor, const Workload& workload, const Ga
   for (std::uint32_t job = 0; job < num_jobs; ++job)
     others += speeds == nullptr || !speeds->knows(JobId(job)) ? 1 : 0;
   if (others == 0)
-    return "--spread-factor slows nobody: the predictor tells how fast all jobs are on their gangs";
+    return "--spread-factor has no effect: the speed of all jobs is predicted for the nodes of their gangs";
   return fmt::format(
-      "the run times of the trace hold on one node; between nodes of a rack {} {:.3g} of that speed, between "
+      "run times of the trace apply on one node; across nodes of a rack {} {:.3g} of that speed, across "
       "racks {:.3g}",
       others == num_jobs ? "jobs have"
                          : fmt::format("the {} that {} not predicted {}", count_of(others, "job"),
@@ -349,8 +350,9 @@ std::string order_of_types(const Workload& workload, const ClusterSpec& cluster,
   if (!any_open || GpuTypes(cluster, workload.gpu_types).names().size() < 2) return {};
   const std::string& first = cluster.groups.front().gpu_type;
   if (!info_of(placement).knows_nodes) {
-    return fmt::format("jobs that ask for no GPU type are as fast as on {}; --placement {} tells types apart",
-                       first, info_of(PlacementKind::Consolidate).name);
+    return fmt::format(
+        "jobs that request no GPU type run as fast as on {}; --placement {} gives types different speeds",
+        first, info_of(PlacementKind::Consolidate).name);
   }
   std::vector<std::string_view> others;  // that choose no types
   for (const PreparedPolicy& policy : policies) {
@@ -359,8 +361,7 @@ std::string order_of_types(const Workload& workload, const ClusterSpec& cluster,
   if (others.empty()) return {};
   const bool all = others.size() == policies.size();
   return fmt::format(
-             "{}jobs that ask for no GPU type go to the first type of --cluster with room, whatever its "
-             "speed",
+             "{}jobs that request no GPU type get the first type of --cluster with room, fast or slow",
              all ? "" : fmt::format("under {} ", fmt::join(others, ", "))) +
          (keeps_durations ? fmt::format("; their durations are those on {}", first) : "");
 }

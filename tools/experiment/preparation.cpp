@@ -155,10 +155,11 @@ void note_run_times(const RunTimeRatios& ratios, bool any_elastic, ScenarioParts
   const std::string least = fmt::format("{:.2g}", ratios.least);
   const std::string most = fmt::format("{:.2g}", ratios.most);
   note(parts, NoteKind::RunTimes, ratios.jobs,
-       fmt::format("run times of {} with a model as in the trace; {} times as long is predicted with {} "
-                   "({}--run-times predicted)",
-                   count_of(ratios.jobs, "job"), least == most ? least : least + " to " + most,
-                   parts.pricing->made_with(), any_elastic ? "elastic policies go by that; for all: " : ""));
+       fmt::format(
+           "run times of {0} with a model as in the trace; predicted with {2} they would be {1} times "
+           "as long ({3}--run-times predicted)",
+           count_of(ratios.jobs, "job"), least == most ? least : least + " to " + most,
+           parts.pricing->made_with(), any_elastic ? "elastic policies use that; for all policies: " : ""));
 }
 
 /// Gives jobs predicted speeds by the sites of their gangs, if sites make a difference.
@@ -187,8 +188,7 @@ void note_interruption_cost(const DisruptionRules& rules, const std::optional<Di
   }
   if (!others.empty())
     note(parts, NoteKind::Disruptions, 0,
-         fmt::format("under {} they cost what the simulator that is reproduced says",
-                     fmt::join(others, ", ")));
+         fmt::format("under {} the cost is that of the reproduced simulator", fmt::join(others, ", ")));
 }
 
 /// Reads disruptions, once jobs and cluster are known.
@@ -353,9 +353,10 @@ std::optional<Note> fallbacks_of_prices(const ScenarioParts& parts) {
   const std::int64_t jobs =
       count_jobs_with_fallbacks(parts.workload, parts.pricing->on(parts.cluster, parts.workload));
   if (jobs == 0) return std::nullopt;
-  return Note{NoteKind::Extrapolated, jobs,
-              fmt::format("run times of {} rest on extrapolated numbers (`vtrain plan` names them)",
-                          count_of(jobs, "job"))};
+  return Note{
+      NoteKind::Extrapolated, jobs,
+      fmt::format("run times of {} are extrapolated beyond measured kernel sizes (`vtrain plan` names them)",
+                  count_of(jobs, "job"))};
 }
 
 /// Adds notes on the sources of predicted run times. Under `--strict`, GPUs without a profile and

@@ -176,8 +176,7 @@ Result<void> ClusterPricing::add_type(const TargetNames& names, CurveSettings se
     std::string text = describe_note(note);
     if (note.kind == TargetNote::Kind::AssumedProfile && missing_profile_.empty()) {
       missing_profile_ =
-          with_guess(fmt::format("there is no profile of '{}' to predict with; --profile NAME takes that of "
-                                 "other GPUs",
+          with_guess(fmt::format("no profile of '{}' to predict with; --profile NAME uses another GPU's",
                                  printable(names.gpu_type)),
                      names.gpu_type, embedded_profile_names());
     }
@@ -264,7 +263,9 @@ std::vector<std::string> elastic_sentences(const ClusterPricing& curves, std::in
   const std::string of_all = fmt::format("of {} elastic", count_of(jobs, "job"));
   if (elastic == 0) {
     return {"none " + of_all +
-            (curves.elastic() ? ": none says a known model, its global batch and iterations" : "")};
+            (curves.elastic()
+                 ? ": none has a known model with global batch and iterations (--assign gives them)"
+                 : "")};
   }
   std::vector<std::string> sentences;
   if (elastic > predicted) {
@@ -293,11 +294,11 @@ Result<std::vector<std::string>> add_curves(Workload& workload, const ClusterSpe
   std::vector<std::string> sentences =
       elastic_sentences(curves, found.elastic, elastic, std::ssize(workload.jobs));
   if (found.with_idle_gpus > 0) {
-    sentences.push_back(fmt::format("{} on a number of GPUs that no plan divides; some idle there",
+    sentences.push_back(fmt::format("{} on a number of GPUs that no plan uses fully: the rest idles",
                                     count_of(found.with_idle_gpus, "elastic job")));
   }
   if (found.without_plan > 0) {
-    sentences.push_back(fmt::format("{} of a known model rigid: it has no plan on the GPUs asked for",
+    sentences.push_back(fmt::format("{} of a known model without a plan on the GPUs requested: rigid",
                                     count_of(found.without_plan, "job")));
   }
   return sentences;

@@ -98,7 +98,7 @@ Result<std::vector<std::string>> transform(Workload& workload, const Transformat
                                     count_of(done.predicted, "job")));
     if (done.without_plan > 0)
       sentences.push_back(
-          fmt::format("run times of the trace for {} whose model has no plan on the GPUs asked for",
+          fmt::format("run times of the trace for {} whose model has no plan on the GPUs requested",
                       count_of(done.without_plan, "job")));
   }
   auto assigned = assign_models(workload, transformations.models, seed, model_catalog(curves));
@@ -110,8 +110,9 @@ Result<std::vector<std::string>> transform(Workload& workload, const Transformat
     const auto too_large = price_jobs(workload, curves);
     if (!too_large) return fail(too_large.error());
     if (*too_large > 0)
-      sentences.push_back(fmt::format("no run time of {}: more GPUs than there are, and no plan on so many",
-                                      count_of(*too_large, "job")));
+      sentences.push_back(
+          fmt::format("no run time of {}: more GPUs than the cluster has, and no plan on that number",
+                      count_of(*too_large, "job")));
   }
   if (wants_deadlines && std::ranges::all_of(workload.jobs, &Job::has_deadline)) {
     warnings.emplace_back("--deadlines: without effect; all jobs have one");

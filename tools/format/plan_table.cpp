@@ -72,7 +72,7 @@ std::vector<Column> cost_columns(const TrainingTerms& terms) {
   std::vector<Column> columns = {
       {"iteration", [](const RankedPlan& p) { return iteration_text(p.iteration); }},
       {"memory",
-       [](const RankedPlan& p) { return (p.memory.fits() ? "" : "!") + as_gigabytes(p.memory.peak.value); }},
+       [](const RankedPlan& p) { return (p.memory.fits() ? "" : "!") + as_gibibytes(p.memory.peak.value); }},
       {is_usd ? "cost/Mtoken" : "GPU-hours/Mtoken",
        [&terms, is_usd](const RankedPlan& p) { return cost_text(terms.cost_per_million_tokens(p), is_usd); }},
   };
@@ -180,7 +180,7 @@ std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms
       std::find_if(rows.begin(), rows.end(), [](const PlanRow& row) { return !row.plan.memory.fits(); });
   if (too_large != rows.end()) {
     text += fmt::format("! DOES NOT FIT into {} of memory\n",
-                        as_gigabytes(too_large->plan.memory.capacity.value));
+                        as_gibibytes(too_large->plan.memory.capacity.value));
   }
   return text;
 }

@@ -94,7 +94,7 @@ std::string size_text(const RateCurve& curve, double size) {
 }
 
 std::string value_text(double value, std::string_view unit) {
-  if (unit == "B") return value < kGiga ? fmt::format("{} B", short_number(value)) : as_gigabytes(value);
+  if (unit == "B") return value < kGiga ? fmt::format("{} B", short_number(value)) : as_gibibytes(value);
   if (unit == "B/s") return fmt::format("{} GB/s", short_number(value / kGiga));
   if (unit == "FLOP/s") return value == 0 ? "none" : fmt::format("{} TFLOP/s", short_number(value / kTera));
   if (unit == "ns") return as_duration(value / 1e9);
@@ -293,7 +293,7 @@ std::string list_profiles(const std::vector<GpuProfile>& profiles) {
       const double rate = profile.peak_rate_of(precision).value;
       return rate == 0 ? "-" : fmt::format("{} TFLOP/s", short_number(rate / kTera));
     };
-    table.add_row({profile.name, as_gigabytes(profile.memory_capacity.value),
+    table.add_row({profile.name, as_gibibytes(profile.memory_capacity.value),
                    value_text(profile.memory_bandwidth.value, "B/s"), peak(Precision::Bf16),
                    peak(Precision::Fp8), peak(Precision::Fp4), count_of(profile.nvlink_domain, "GPU"),
                    fmt::format("{} x {}", profile.gpus_per_node,

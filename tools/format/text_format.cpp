@@ -143,8 +143,9 @@ std::string as_gpu_hours(double hours) {
   return fmt::format("{} GPU-hour{}", number, number == "1" ? "" : "s");
 }
 
-std::string as_gigabytes(double bytes) {
-  return fmt::format("{:.1f} GB", bytes / 1e9);
+std::string as_gibibytes(double bytes) {
+  constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+  return fmt::format("{:.1f} GiB", bytes / kGibibyte);
 }
 
 std::string wrap_text(std::string_view text, std::size_t columns, std::size_t indent) {

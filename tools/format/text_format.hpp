@@ -32,8 +32,8 @@ std::string as_days(double seconds);
 /// An iteration or a part of one with four digits, so that decimals align: `44.41 s`, `812.0 ms`; `0 s` if
 /// there is none.
 std::string iteration_text(Nanoseconds time);
-/// An amount of memory: `58.1 GB` (10^9 bytes).
-std::string as_gigabytes(double bytes);
+/// An amount of memory: `58.1 GiB` (2^30 bytes), the unit of GPU names: an A100 of "80 GB" has 80.0 GiB.
+std::string as_gibibytes(double bytes);
 
 /// The size of a file: `80.7 MB`, `412 kB`.
 std::string as_file_size(std::uintmax_t bytes);

@@ -55,65 +55,63 @@ void add_trace_options(CLI::App& command, TraceArguments& arguments) {
   command.add_option("--format", arguments.format, formats)->capture_default_str();
   command.add_option("--throughputs", arguments.throughputs,
                      "File or folder with the throughput tables of a trace that gives work in iterations; "
-                     "without it those beside the trace");
+                     "default: the tables in the trace's folder");
   command
       .add_option("--throughputs-gpu", arguments.throughputs_gpu,
-                  "GPU type whose throughputs give run times, where there are several")
+                  "GPU type whose throughputs give run times, if the tables have several")
       ->capture_default_str();
 }
 
 /// Adds `--stack`, and `--calibrate` with a file of `vtrain profile calibrate`.
 void add_stack_options(CLI::App& command, std::string& name, std::string& calibration) {
   command.add_option("--stack", name,
-                     fmt::format("Software stack: {}; without it {}", stack_names(), kDefaultStackHelp));
+                     fmt::format("Software stack: {}; default: {}", stack_names(), kDefaultStackHelp));
   command.add_option("--calibrate", calibration,
-                     "Correct with a file of `vtrain profile calibrate`, or with `published`, the one that "
-                     "is part of the program");
+                     "Correct predictions with a file of `vtrain profile calibrate`, or with `published` "
+                     "(factors that come with the program)");
 }
 
 void add_disruption_options(CLI::App& command, DisruptionArguments& arguments) {
   command
       .add_option("--interruption-cost", arguments.interruption_cost,
-                  "Time without work when a job is resized or starts again: none, a duration such as 30s, "
-                  "elasticflow (its table by number of GPUs), checkpoint (saving and loading the model's "
-                  "state), auto (checkpoint for jobs of a known model, none for others)")
+                  "Time that a job loses when it is preempted or resized: none, a duration such as 30s, "
+                  "elasticflow (ElasticFlow's table by number of GPUs), checkpoint (saves and loads the "
+                  "model's state), auto (checkpoint for jobs of a known model, none for others)")
       ->capture_default_str();
   command
       .add_option("--failures", arguments.failures,
-                  "Random failures: none, or mtbf=6300h (of a node) and gpu-mtbf=50000h (of a GPU), one or "
-                  "both, with :TYPE behind the key for one GPU type, and any of repair=4h, repair-sigma=1, "
-                  "shape=1 (Weibull), detect=60s; joined by commas")
+                  "Random failures: none, or mtbf=6300h (mean time between failures of a node) or "
+                  "gpu-mtbf=50000h (of a GPU) or both; mtbf:TYPE=... for one GPU type; also repair=4h, "
+                  "repair-sigma=1, shape=1 (Weibull), detect=60s; joined by commas")
       ->capture_default_str();
-  command.add_option(
-      "--outages", arguments.outages,
-      "Outages as CSV or JSON lines: node (0, 1, ... or a range 8-15), begin_s, end_s, and kind: failure "
-      "or drain (jobs may end, none may start)");
+  command.add_option("--outages", arguments.outages,
+                     "File of outages, CSV or JSON lines, with node (0, 1, ... or a range 8-15), begin_s, "
+                     "end_s and kind: failure, or drain (running jobs may end, none may start)");
   command
-      .add_option(
-          "--checkpoints", arguments.checkpoints,
-          "What a failure leaves of a job's work: none (it starts anew from its last start), INTERVAL "
-          "of work such as 30m, young or daly (the best interval for --failures)")
+      .add_option("--checkpoints", arguments.checkpoints,
+                  "Checkpointing: none (a failed job loses all work since its last start), an interval such "
+                  "as 30m, young or daly (the best interval for --failures)")
       ->capture_default_str();
   command
       .add_option("--checkpoint-cost", arguments.checkpoint_cost,
-                  "Time that a periodic checkpoint takes: a duration, or bytes (from the model's size)")
+                  "Duration of a periodic checkpoint, or bytes (computed from the model's size)")
       ->capture_default_str();
   command
       .add_option("--checkpoint-bandwidth", arguments.checkpoint_bandwidth,
-                  "What the storage gives one job that saves or loads its model's state: 10GB/s, 80Gbit/s")
+                  "Storage bandwidth for one job that saves or loads its model's state: 10GB/s, 80Gbit/s")
       ->capture_default_str();
   command
-      .add_option(
-          "--spread-factor", arguments.spread_factor,
-          "What the speed of a job is multiplied by for each level that its gang crosses, between nodes and "
-          "between racks (0.8 is common; jobs that the predictor prices pay for their links instead)")
+      .add_option("--spread-factor", arguments.spread_factor,
+                  "Slowdown factor for each level (node, rack) that a gang spans; 0.8 is common. Predicted "
+                  "jobs are slowed by their links instead")
       ->transform(number_between(kLeastSpreadFactor, 1))
       ->capture_default_str();
 }
 
 /// Help text of `--placement`, with a line for each placement.
 std::string placement_help() {
-  std::string text = "Where gangs go; auto is consolidate for generated jobs and count for a trace:";
+  std::string text =
+      "Rule that gives gangs their GPUs; auto is consolidate for generated jobs and count for a trace:";
   for (const PlacementInfo& info : placements())
     text += fmt::format("\n{}: {}", info.name, info.summary);
   return text;
@@ -123,11 +121,11 @@ std::string placement_help() {
 void add_cluster_options(CLI::App& command, ScenarioSpec& spec) {
   command.add_option(
       "--cluster", spec.cluster,
-      "Nodes x GPUs per node : type, for instance 16x8:a100, joined by +; or a file: JSON, or a "
-      "table of nodes of a published trace, a simulator or Slurm (see `vtrain clusters`)");
+      "Cluster as NODESxGPUS:TYPE, for instance 16x8:a100, groups joined by +; or a file: JSON, or a table "
+      "of nodes of a published trace, a simulator or Slurm (see `vtrain clusters`)");
   command.add_option("--tenant-tree", spec.tenant_tree,
                      "JSON file of tenants with weights and quotas, partitions and QoS (docs/tenants.md); "
-                     "without it the virtual clusters of the cluster's table, if it has any");
+                     "default: the virtual clusters of the cluster's table, if any");
   command.add_option("--placement", spec.placement, placement_help())->capture_default_str();
 }
 
@@ -135,20 +133,19 @@ void add_cluster_options(CLI::App& command, ScenarioSpec& spec) {
 void add_result_options(CLI::App& command, ScenarioSpec& spec) {
   command
       .add_option("--timeline", spec.timeline,
-                  "Write timeline.json for Perfetto: always, never, or auto (up to 5,000 jobs)")
+                  "Write timeline.json for Perfetto: always, never, or auto (for at most 5,000 jobs)")
       ->check(one_of({"always", "never", "auto"}))
       ->capture_default_str();
   command
-      .add_option(
-          "--by", spec.by,
-          "Also show the figures by tenant, user, queue, type (GPUs requested) or size (their number)")
+      .add_option("--by", spec.by,
+                  "Also show the metrics by tenant, user, queue, type of GPUs requested or size (number of "
+                  "GPUs requested)")
       ->check(one_of({grouping_names().begin(), grouping_names().end()}));
   add_spreadsheet_option(command, spec.spreadsheet_safe);
   command.add_flag(
       "--strict", spec.trace.strict,
-      "Exit 2 at a row that would be skipped, for a job larger than the cluster, which would be "
-      "rejected, for a deadline before its submission, for models on GPUs without a profile, and for "
-      "predicted run times beyond what was measured");
+      "Exit 2 instead of going on: at a row that would be skipped, a job larger than the cluster, a deadline "
+      "before its submission, a model on GPUs without a profile, or an extrapolated run time");
 }
 
 }  // namespace
@@ -163,7 +160,7 @@ std::string stack_names() {
 void add_trace_arguments(CLI::App& command, TraceArguments& arguments) {
   command
       .add_option("trace", arguments.files,
-                  "Trace file, plain, gzip or zstd; several are read as one trace; - is standard input")
+                  "Trace file, plain, gzip or zstd; several are joined into one trace; - is standard input")
       ->required();
   add_trace_options(command, arguments);
   command.add_flag("--strict", arguments.strict, "Exit 2 at a row that would be skipped");
@@ -171,67 +168,65 @@ void add_trace_arguments(CLI::App& command, TraceArguments& arguments) {
 
 void add_pricing_options(CLI::App& command, PricingArguments& arguments) {
   command.add_option("--profile", arguments.profile,
-                     fmt::format("GPU profile that prices jobs given by model and iterations, {}; without "
-                                 "it that of the cluster's GPUs, or a100",
+                     fmt::format("GPU profile used to predict run times of jobs given by model and "
+                                 "iterations: {}; default: the profile of the cluster's GPUs, or a100",
                                  kProfileNameHelp));
   add_stack_options(command, arguments.stack, arguments.calibration);
   command
-      .add_option(
-          "--curves", arguments.kind,
-          "Plans of these jobs, and how fast they are on other numbers of GPUs under elastic policies: "
-          "best-plan, the fastest on as many GPUs; data-parallel, replicas of the smallest plan that fits; "
-          "none, best-plan on the GPUs asked for and no others")
+      .add_option("--curves", arguments.kind,
+                  "Speed of jobs with a known model by number of GPUs: best-plan (the fastest plan on each "
+                  "number), data-parallel (replicas of the smallest plan that fits), none (the best plan on "
+                  "the GPUs requested; jobs are rigid)")
       ->capture_default_str();
   command.add_flag("--no-cache", arguments.no_cache,
-                   "Neither read nor keep iteration times in the cache ($XDG_CACHE_HOME/vtrain)");
+                   "Do not use the cache of iteration times ($XDG_CACHE_HOME/vtrain)");
 }
 
 void add_transformation_options(CLI::App& command, TransformationArguments& arguments) {
   command.add_option("--statuses", arguments.statuses,
-                     "Only jobs that ended so where they were recorded, for instance completed,failed");
+                     "Keep only jobs with these recorded end states, for instance completed,failed");
   command
       .add_option("--tenants", arguments.tenants,
-                  "Tenants: trace (as it says), clusters (each file is one, by its name), users, or a "
-                  "number, drawn with "
-                  "unequal shares")
+                  "Tenants of the jobs: trace (as recorded), clusters (one for each trace file), users (one "
+                  "for each user), or a number of tenants, drawn with unequal shares")
       ->capture_default_str();
   command
-      .add_option(
-          "--assign", arguments.assign,
-          "LLM models for jobs without one, with iterations = duration / iteration time: none, lingjun "
-          "(the mix of Alibaba Lingjun 2023 by number of GPUs), zoo (GPT models, evenly), "
-          "model=NAME[,global-batch=SEQUENCES]")
+      .add_option("--assign", arguments.assign,
+                  "Give jobs without a model one, with iterations = duration / iteration time: none, lingjun "
+                  "(Alibaba Lingjun's mix of 2023, by number of GPUs), zoo (GPT models, evenly), "
+                  "model=NAME[,global-batch=SEQUENCES]")
       ->capture_default_str();
   command
       .add_option("--run-times", arguments.run_times,
-                  "Run times of jobs that say both a duration and a model with its global batch and "
-                  "iterations: trace (as it says), or predicted for the GPUs here")
+                  "Run times of jobs that have both a duration and a model with global batch and iterations: "
+                  "trace (the duration), or predicted for the GPUs of --cluster")
       ->check(one_of({"trace", "predicted"}))
       ->capture_default_str();
   command
       .add_option(
           "--deadlines", arguments.deadlines,
-          "Deadlines for jobs without one: none, elasticflow (submit + U(0.5, 1.5) x duration), LOW:HIGH "
-          "(other bounds), FACTOR (the same for all), each with or without ,best-effort=SHARE (of jobs "
-          "that get none); auto (elasticflow for the generated day, none for a trace)")
+          "Give jobs without a deadline one, submit + factor x duration: none, elasticflow (factor drawn "
+          "from 0.5 to 1.5), LOW:HIGH (other bounds), FACTOR (one for all jobs); ,best-effort=SHARE leaves "
+          "that share of jobs without one; auto is elasticflow for the generated day and none for a trace")
       ->capture_default_str();
   command
-      .add_option(
-          "--estimates", arguments.estimates,
-          "Requested times: trace (as it says), exact (none: durations are known), or made, never below "
-          "the duration: lognormal:SIGMA, factor:F, rounded (up to 1h, 4h, 12h, 1d, ...), rounded:1h/4h/1d")
+      .add_option("--estimates", arguments.estimates,
+                  "Requested times (walltimes): trace (as recorded), exact (policies know durations), or "
+                  "made from the duration and never below it: lognormal:SIGMA, factor:F, rounded (up to 1h, "
+                  "4h, 12h, 1d, ...), rounded:1h/4h/1d")
       ->capture_default_str();
-  command.add_option("--seed", arguments.seed, "Seed of everything random")
+  command
+      .add_option("--seed", arguments.seed,
+                  "Random seed (models, deadlines, requested times, tenants, failures)")
       ->transform(whole_number(0))
       ->capture_default_str();
 }
 
 void add_scenario_options(CLI::App& command, ScenarioSpec& spec) {
   in_group(command, "Trace", [&] {
-    command.add_option(
-        "--trace", spec.trace.files,
-        "Trace file, plain, gzip or zstd; several are read as one trace; without it a generated "
-        "day of LLM jobs on 16x8 A100");
+    command.add_option("--trace", spec.trace.files,
+                       "Trace file, plain, gzip or zstd; several are joined into one trace; default: a "
+                       "generated day of LLM jobs on 16x8 A100");
     add_trace_options(command, spec.trace);
   });
   in_group(command, "Cluster", [&] { add_cluster_options(command, spec); });
@@ -244,7 +239,7 @@ void add_scenario_options(CLI::App& command, ScenarioSpec& spec) {
 
 void add_spreadsheet_option(CLI::App& command, bool& spreadsheet_safe) {
   command.add_flag("--spreadsheet-safe", spreadsheet_safe,
-                   "Put an apostrophe before names in tables that a spreadsheet would take for formulas");
+                   "Put an apostrophe before names that a spreadsheet would read as formulas");
 }
 
 void add_input_option(CLI::App& program) {
@@ -259,7 +254,8 @@ void add_input_option(CLI::App& program) {
       .add_option_function<std::string>(
           "--max-input",
           [](const std::string& size) { raise_input_limits(read_input_size(size).value_or(0)); },
-          "Read files up to this size, unpacked: 4GB; without it each kind has its own limit (docs/files.md)")
+          "Largest file to read, unpacked, such as 4GB; default: a limit for each kind of file "
+          "(docs/files.md)")
       ->check(CLI::Validator(
           [](const std::string& size) {
             const auto read = read_input_size(size);
@@ -277,7 +273,7 @@ void add_terminal_options(CLI::App& program) {
             spdlog::set_level(spdlog::level::err);
             silence_progress();
           },
-          "Show neither warnings nor progress")
+          "Hide warnings and progress")
       ->group(group);
   program
       .add_option_function<std::string>(
@@ -287,7 +283,7 @@ void add_terminal_options(CLI::App& program) {
                            : when == "never" ? ColorMode::Never
                                              : ColorMode::Auto);
           },
-          "When text has colours: on a terminal unless NO_COLOR is set (auto), always or never")
+          "Colour text: auto (on a terminal, unless NO_COLOR is set), always or never")
       ->check(one_of({"auto", "always", "never"}))
       ->group(group);
   for (CLI::App* const command : program.get_subcommands({}))
@@ -295,20 +291,21 @@ void add_terminal_options(CLI::App& program) {
 }
 
 void add_cluster_option(CLI::App& command, TargetArguments& arguments) {
-  command.add_option("--cluster", arguments.cluster,
-                     "Nodes x GPUs per node : type, for instance 64x8:a100; without --gpus all of it");
+  command.add_option(
+      "--cluster", arguments.cluster,
+      "Cluster as NODESxGPUS:TYPE, for instance 64x8:a100; all its GPUs unless --gpus says fewer");
 }
 
 void add_target_options(CLI::App& command, TargetArguments& arguments) {
   command.add_option(
       "--profile", arguments.profile,
-      fmt::format("GPU profile, {}; without it that of the cluster's GPUs, or a100", kProfileNameHelp));
+      fmt::format("GPU profile: {}; default: the profile of the cluster's GPUs, or a100", kProfileNameHelp));
   add_stack_options(command, arguments.stack, arguments.calibration);
   command.add_option("--precision", arguments.precision,
-                     "fp32, fp16, bf16, fp8 or fp4; without it that of the stack");
+                     "Number format of matrix products: fp32, fp16, bf16, fp8 or fp4; default: the stack's");
   command
       .add_option("--headroom", arguments.headroom,
-                  "Per cent of the GPUs' memory that plans leave free, for what is not predicted")
+                  "Per cent of GPU memory that plans must leave free for what is not predicted")
       ->transform(number_between(0, 90))
       ->capture_default_str();
 }

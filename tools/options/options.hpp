@@ -42,7 +42,7 @@ void add_terminal_options(CLI::App& program);
 
 /// Help on naming a GPU profile: `load_gpu_profile`.
 inline constexpr const char* kProfileNameHelp =
-    "a name, a JSON file or the folder of a recording, with constants that differ behind a colon: "
+    "a name, a JSON file or the folder of a recording; constants can be changed after a colon, as in "
     "h100:node_network_bandwidth=400Gbit/s";
 
 /// Help on the default stack: `default_stack`.

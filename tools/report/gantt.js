@@ -152,7 +152,7 @@ function addGantt() {
     if (!bar) return layOut === byNode ? describeOutage(x, y) : null;
     const [job, begin, end, lane, lanes] = bar;
     const [name, , , gpus, submit, deadline] = gantt.jobs[job];
-    const rows = [[null, "holds GPUs", duration(end - begin)], [null, "from", instant(begin)], [null, "to", instant(end)], [null, "asked for", countOf(gpus, "GPU")],
+    const rows = [[null, "holds GPUs", duration(end - begin)], [null, "from", instant(begin)], [null, "to", instant(end)], [null, "requested", countOf(gpus, "GPU")],
       [null, "here", layOut === byNode ? gpusText(lane, lanes) : countOf(lanes, "GPU")], [null, "submitted", instant(submit)]];
     if (deadline != null) rows.push([null, kindOf(job, shown) === "met" ? "met deadline" : "missed deadline", instant(deadline)]);
     if (gantt.jobs[job][1] >= 0) rows.push([null, "tenant", tenantOf(job)]);

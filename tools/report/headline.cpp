@@ -102,7 +102,7 @@ std::string turned_away(const Summary& summary) {
   if (summary.turned_away == 0) return {};
   const std::int64_t late = summary.deadline_jobs - summary.deadline_met - summary.rejected;
   return fmt::format(
-      " {} turned {} of {} away{}.", summary.policy, with_thousands(summary.turned_away),
+      " {} rejected {} of {}{}.", summary.policy, with_thousands(summary.turned_away),
       count_of(summary.jobs, "job"),
       late > 0 ? fmt::format(", and {} of the others missed their deadlines", with_thousands(late)) : "");
 }
@@ -254,8 +254,7 @@ std::vector<std::string> hints(const ReportInput& input) {
                               summary.makespan_s == first.makespan_s && summary.preemptions == 0;
                      });
   constexpr std::string_view kRemedy =
-      " Fewer nodes (--cluster) or a busier part of the trace (vtrain trace slice) would tell policies "
-      "apart.";
+      " Fewer nodes (--cluster) or a busier part of the trace (vtrain trace slice) would show differences.";
   if (nobody_waits) {
     sentences.push_back(
         "No job ever waited" +
@@ -267,10 +266,10 @@ std::vector<std::string> hints(const ReportInput& input) {
   const double load =
       trace_totals(*input.workload).offered_load(input.cluster.total_gpus(), input.gpus_are_shared);
   if (load > 1) {
-    sentences.push_back(fmt::format(
-        "Offered load {}: jobs ask for more than the cluster can do, so the queue grows until the last "
-        "submission, and waits tell of the length of the trace.",
-        as_load(load)));
+    sentences.push_back(
+        fmt::format("Offered load {}: jobs request more work than the cluster can do. The queue grows until "
+                    "the last submission, so waits depend on the length of the trace.",
+                    as_load(load)));
   }
   return sentences;
 }

@@ -31,11 +31,9 @@ using nlohmann::json;
 
 /// Help on keys and pointer for every picture, also for assistive technology.
 constexpr std::string_view kChartHelp =
-    "Point at a picture for exact values, drag across it to zoom, double-click to go back. With the "
-    "keyboard: "
-    "Tab to a picture; + and \u2212 zoom, arrows move, Shift with arrows points, 0 goes back. The numbers "
-    "are "
-    "below each picture. ";
+    "Point at a chart for exact values, drag across it to zoom, double-click to reset. With the keyboard: "
+    "Tab to a chart; + and \u2212 zoom, arrows move, Shift with arrows points, 0 goes back. The numbers are "
+    "below each chart. ";
 
 /// Units of durations and shares.
 constexpr std::array<std::string_view, 9> kUnits = {"d", "h", "m", "s", "ms", "us", "min", "%", "points"};
@@ -197,11 +195,8 @@ std::string time_caption(std::string_view subject, const json& series) {
   std::string text(subject);
   if (series["exact"].get<bool>()) return text + " Every change is drawn.";
   const double span = series["x"][1].get<double>() - series["x"][0].get<double>();
-  return text + fmt::format(
-                    " Downsampled to {} spans of {}: the line is the mean of a span, the shade around it "
-                    "reaches from its "
-                    "smallest to its largest value.",
-                    series["x"].size() - 1, as_duration(span));
+  return text + fmt::format(" Line: mean per {1}; band: min to max ({0} points).", series["x"].size() - 1,
+                            as_duration(span));
 }
 
 std::string render_page(const Page& page, const json& data) {

@@ -64,11 +64,10 @@ void add_distributions(const ReportInput& input, json& data, std::string& html) 
     add_figure(html, data, id, std::move(distribution), std::move(figure));
   };
   add("jct", "Job completion time",
-      "Share of the completed jobs, in per cent, whose JCT is at most this long.", sorted_jcts(input));
+      "CDF of job completion time: per cent of completed jobs with at most this JCT.", sorted_jcts(input));
   add("wait", "Waiting time",
-      "Share of the jobs that ended, in per cent, that waited at most this long, also after being stopped; "
-      "the "
-      "left edge counts all that waited less.",
+      "CDF of total waiting time, including after preemption: per cent of ended jobs. The left edge counts "
+      "all shorter waits.",
       sorted_waiting_times(input));
 }
 
@@ -80,11 +79,11 @@ void add_time_series(const ReportInput& input, json& data, std::string& html) {
                                [](const ClusterSample& sample) { return sample.waiting_jobs > 0; });
   });
   if (!anyone_waits) {
-    html += "<p class=\"note full\">No picture of the queue: no job waits under any policy.</p>\n";
+    html += "<p class=\"note full\">No chart of the queue: no job waits under any policy.</p>\n";
   } else {
-    html += figure_html(
-        {"waiting", "Queue length",
-         time_caption("Number of jobs that wait, over time since the trace's origin.", series), "full", ""});
+    html +=
+        figure_html({"waiting", "Queue length",
+                     time_caption("Waiting jobs over time since the trace's origin.", series), "full", ""});
   }
   html += figure_html(
       {"gpus", input.gpus_are_shared ? "GPUs in use, whole or in part" : "GPUs in use",
@@ -101,13 +100,12 @@ void add_deadlines(const ReportInput& input, json& data, std::string& html) {
   json by_tenant = deadlines_by_tenant_json(input);
   add_figure(html, data, "bySize", std::move(by_size),
              {"bySize", "Deadlines met by job size",
-              "Share of the jobs with a deadline that met it, in per cent, by number of GPUs.",
+              "Per cent of jobs with a deadline that met it, by number of GPUs.",
               by_tenant.is_null() ? "full" : "half", ""});
   add_figure(
       html, data, "byTenant", std::move(by_tenant),
       {"byTenant", "Deadlines met by tenant",
-       "Share of the jobs with a deadline that met it, in per cent; tenants with most deadlines first.",
-       "half", ""});
+       "Per cent of jobs with a deadline that met it; tenants with most deadlines first.", "half", ""});
 }
 
 void add_gantt(const ReportInput& input, json& data, std::string& html) {
@@ -128,11 +126,11 @@ void add_gantt(const ReportInput& input, json& data, std::string& html) {
   std::string caption = "Each bar is a job on its GPUs: time since the trace's origin across, GPUs down.";
   caption += has_segments_on_nodes(input)
                  ? " GPUs are numbered node after node."
-                 : " Placement by count knows no nodes, so bars are on the lowest free GPUs.";
+                 : " --placement count ignores nodes; bars show the lowest free GPU numbers.";
   if (gantt.contains("outages")) {
     caption += " Behind the bars are nodes out of service.";
   } else if (has_outages) {
-    caption += " Outages of nodes are not drawn: there are more than can be told apart.";
+    caption += " Node outages are not drawn: too many.";
   }
   add_figure(html, data, "gantt", std::move(gantt), {"gantt", "Gantt chart", caption, "full", ""});
 }
@@ -178,7 +176,7 @@ std::string render_report(const ReportInput& input) {
                             input.interruption_cost.empty() ? "" : input.interruption_cost + "."),
        .summary_html = summary_table(input.runs) + hints_html(input) + loss_table(input.runs) +
                        group_table_html(summaries_of(input.runs)),
-       .help = "Press a policy's name below a picture to hide it everywhere.",
+       .help = "Press a policy's name below a chart to hide it in all charts.",
        .figures_html = std::move(figures),
        .assumptions = input.assumptions,
        .provenance = input.provenance},

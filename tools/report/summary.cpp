@@ -114,7 +114,8 @@ std::string loss_table(std::span<const ReportRun> runs) {
   });
   if (!any) return {};
   const std::string table = column_table(loss_metrics(), runs, "losses", "What jobs lost under each policy");
-  return table.empty() ? table : "<h2>What interruptions, checkpoints and failures cost</h2>\n" + table;
+  return table.empty() ? table
+                       : "<h2>GPU-hours lost to interruptions, checkpoints and failures</h2>\n" + table;
 }
 
 std::string percentile_table(std::span<const ReportRun> runs, const SortedSamples& samples,

@@ -96,9 +96,7 @@ std::string summary_html(const TraceReportInput& input) {
     row.push_back(durations.seconds.empty() ? "-" : as_duration(durations.seconds.back()));
   }
   return table_html(" id=\"summary\"", "Run times over jobs and over GPU-hours", header, rows) +
-         "<p class=\"note\">A percentile over GPU-hours is the run time of the jobs that take so many per "
-         "cent of "
-         "the GPU time.</p>\n";
+         "<p class=\"note\">A percentile over GPU-hours counts each job by its GPU time.</p>\n";
 }
 
 /// A list of shares below a fold; shares after the first twenty are added up.
@@ -133,25 +131,20 @@ void add_distributions(const TraceReportInput& input, json& data, std::string& h
   if (json durations = duration_json(*input.workload); !durations.is_null()) {
     const Figure figure{
         "duration", "Run time",
-        distribution_caption("Share of the jobs, and of the GPU-hours, in per cent, of jobs that "
-                             "run at most this long.",
-                             durations),
+        distribution_caption(
+            "CDF of run time: per cent of jobs, and of GPU-hours, with at most this run time.", durations),
         "half"};
     add_figure(html, data, "duration", std::move(durations), figure);
   }
   if (json gaps = gap_json(*input.workload); !gaps.is_null()) {
     const Figure figure{"gap", "Gaps between submissions",
-                        distribution_caption("Share of the gaps between one submission and the next, in per "
-                                             "cent, that are at most this long.",
-                                             gaps),
+                        distribution_caption("CDF of the time between submissions, in per cent.", gaps),
                         "half"};
     add_figure(html, data, "gap", std::move(gaps), figure);
   }
   if (json waits = recorded_wait_json(*input.workload); !waits.is_null()) {
     const Figure figure{"recordedWait", "Recorded wait",
-                        distribution_caption("Share of the jobs, in per cent, that waited at most this long "
-                                             "where the trace was recorded.",
-                                             waits),
+                        distribution_caption("CDF of the recorded waiting time: per cent of jobs.", waits),
                         "half"};
     add_figure(html, data, "recordedWait", std::move(waits), figure);
   }
@@ -226,7 +219,7 @@ std::string render_trace_report(const TraceReportInput& input) {
        .summary_html = summary_html(input) + shares_html("User", statistics.users, statistics) +
                        shares_html("GPU type", statistics.gpu_types, statistics) +
                        shares_html("Model", statistics.models, statistics),
-       .help = "Press jobs or GPU-hours below a picture to hide them everywhere.",
+       .help = "Press jobs or GPU-hours below a chart to hide them in all charts.",
        .figures_html = std::move(figures),
        .assumptions = input.assumptions,
        .provenance = input.provenance},

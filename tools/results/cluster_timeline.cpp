@@ -173,7 +173,7 @@ std::string_view last_end(const JobOutcome& outcome) {
     case JobState::Completed:
       return "completed";
     case JobState::Failed:
-      return "ended at its requested time";
+      return "stopped at its requested time";
     default:
       return "stopped";
   }

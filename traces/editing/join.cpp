@@ -189,7 +189,7 @@ Trace join_traces(std::vector<NamedTrace> traces, bool names_as_tenants) {
   }
   if (all.origin && !names_as_tenants) {
     if (const std::int64_t repeated = drop_repeated(all.workload.jobs, names); repeated > 0)
-      all.assumptions.push_back("jobs that several files hold, counted once: " + with_thousands(repeated));
+      all.assumptions.push_back("jobs that are in several files, counted once: " + with_thousands(repeated));
   }
   keep_job_names(all.workload, names);
   all.workload.sort_by_submission();

@@ -57,9 +57,9 @@ class Slicer {
     if (!is_given || without == 0) return {};
     return fail(
         {.field = std::string(option),
-         .message = fmt::format("{} of {} jobs are given by model and iterations: how long they run is "
-                                "known in a replay only",
-                                with_thousands(without), count(jobs().size()))});
+         .message = fmt::format(
+             "{} of {} jobs are given by model and iterations: their run times are known only in a replay",
+             with_thousands(without), count(jobs().size()))});
   }
 
   static std::string count(std::size_t number) { return with_thousands(static_cast<std::int64_t>(number)); }
@@ -208,7 +208,7 @@ class Slicer {
       if (!(offered > 0)) {
         return fail(
             {.field = "load",
-             .message = "the load of jobs that all come at once, or without a duration, is not known"});
+             .message = "no offered load: all jobs are submitted at one time, or none has a duration"});
       }
       factor = options_.load / offered;
     }

@@ -109,8 +109,8 @@ class Prices {
     }
     if (num_lowered_ > 0) {
       std::string text =
-          fmt::format("{} for more GPUs than max_gpu: max_gpu counts",
-                      num_lowered_ == 1 ? "1 job asks" : fmt::format("{} jobs ask", num_lowered_));
+          fmt::format("{} more GPUs than max_gpu: max_gpu is used",
+                      num_lowered_ == 1 ? "1 job requests" : fmt::format("{} jobs request", num_lowered_));
       if (num_durations_kept_ > 0)
         text += fmt::format("; the durations of {} are those on num_gpu GPUs", num_durations_kept_);
       trace.assumptions.push_back(std::move(text));

@@ -71,13 +71,13 @@ Result<Trace> read_openb(const TraceInput& input) {
   }
   auto trace = read_log_csv(input, Origin::AsWritten, bind_openb);
   if (!trace) return trace;
-  trace->assumptions.emplace_back("the QoS class stands for the tenant");
+  trace->assumptions.emplace_back("the QoS class is used as tenant");
   const auto& jobs = trace->workload.jobs;
   const auto running = std::count_if(jobs.begin(), jobs.end(),
                                      [](const Job& job) { return job.status == JobStatus::Running; });
   if (running > 0) {
     trace->assumptions.push_back(
-        fmt::format("pods last seen running, which end at their deletion time: {}", with_thousands(running)));
+        fmt::format("pods last seen running, ended at their deletion time: {}", with_thousands(running)));
   }
   note_shared_gpus(*trace);
   return trace;

@@ -132,7 +132,7 @@ bool recognise_pcs(std::string_view head) {
 Result<Trace> read_pcs(const TraceInput& input) {
   auto trace = read_log_csv(input, Origin::AsWritten, bind_pcs);
   if (!trace) return trace;
-  trace->assumptions.emplace_back("run times are the service over the speedup that PCS assumed");
+  trace->assumptions.emplace_back("run time = service / the speedup that PCS assumed");
   trace->assumptions.emplace_back("models were drawn at random by PCS (synthetic)");
   return trace;
 }

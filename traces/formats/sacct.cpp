@@ -365,7 +365,7 @@ class SacctReader {
             fmt::format("{} {}{} {}", with_thousands(count), thing, count == 1 ? "" : "s", rest));
     };
     note(num_steps_, "row", "of job steps passed over");
-    note(num_held_, "job", "taken for submitted when eligible, after the submission");
+    note(num_held_, "job", "submission time = time of eligibility, later than the recorded one");
     note(num_components_, "component", "of heterogeneous jobs taken for jobs that need not start together");
     return trace;
   }

@@ -19,7 +19,7 @@ Result<std::string> users_as_tenants(Workload& workload) {
     workload.tenant(user);
   for (Job& job : workload.jobs)
     job.tenant = TenantId(job.user.value);  // the tables have the same order
-  return fmt::format("the {} users stand for the tenants",
+  return fmt::format("the {} users are used as tenants",
                      with_thousands(static_cast<std::int64_t>(workload.users.size())));
 }
 
@@ -43,7 +43,7 @@ Result<std::string> set_tenants(Workload& workload, const TenantRule& rule, std:
     case TenantRule::Kind::Trace:
       return std::string();
     case TenantRule::Kind::Clusters:
-      return std::string("each file of the trace stands for a tenant");
+      return std::string("each file of the trace is a tenant");
     case TenantRule::Kind::Users:
       return users_as_tenants(workload);
     case TenantRule::Kind::Synthetic:

@@ -201,15 +201,15 @@ std::vector<std::string> remarks_on(const TransformerModel& model, const Paralle
     remarks.emplace_back("recompute selective: fused attention runs twice and keeps as much as without");
   }
   if (const double share = waiting_share(work); plan.offloaded_layers == 0 && share >= kMuch) {
-    remarks.push_back(
-        fmt::format("the GPU waits for the CPU to issue kernels for {:.0f} % of the passes, which counts as "
-                    "compute",
-                    100 * share));
+    remarks.push_back(fmt::format(
+        "the GPU waits for the CPU to launch kernels in {:.0f} % of the passes; that time counts as compute",
+        100 * share));
   }
   const std::vector<std::string_view> newer = newer_parts(model);
   if (stack.libraries == Libraries::Old && !newer.empty()) {
-    remarks.push_back(fmt::format("{}: timed with the old kernels of stack {}; megatron-core has newer ones",
-                                  fmt::join(newer, ", "), stack.name));
+    remarks.push_back(
+        fmt::format("{}: predicted with the kernels of stack {}, which is old; megatron-core has newer ones",
+                    fmt::join(newer, ", "), stack.name));
   }
   return remarks;
 }

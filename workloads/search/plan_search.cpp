@@ -32,13 +32,13 @@ tl::unexpected<Error> no_plan(const TransformerModel& model, GpuCount num_gpus, 
 
 tl::unexpected<Error> nothing_fits(const TransformerModel& model, GpuCount num_gpus,
                                    const MemoryEstimate& least) {
-  constexpr double kGigabyte = 1e9;
+  constexpr double kGibibyte = 1024.0 * 1024 * 1024;
   return fail({.kind = ErrorKind::Failed,
                .field = "num_gpus",
-               .message = fmt::format("model {} does not fit on {} GPU{}: the smallest plan needs {:.1f} GB "
-                                      "per GPU, which has {:.1f} GB",
+               .message = fmt::format("model {} does not fit on {} GPU{}: the smallest plan needs {:.1f} GiB "
+                                      "per GPU, which has {:.1f} GiB",
                                       describe(model), num_gpus.value, num_gpus.value == 1 ? "" : "s",
-                                      least.peak.value / kGigabyte, least.capacity.value / kGigabyte)});
+                                      least.peak.value / kGibibyte, least.capacity.value / kGibibyte)});
 }
 
 }  // namespace

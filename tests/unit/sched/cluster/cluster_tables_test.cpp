@@ -57,7 +57,7 @@ TEST_CASE("cluster_tables: a node a row, equal ones in groups, those without GPU
   const ClusterSpec philly =
       table("\xef\xbb\xbfmachineId,number of GPUs,single GPU mem\r\nm31,8, 24GB\r\nm32,2, 12GB");
   CHECK(philly.groups == Groups{{1, GpuCount(8), "24GB"}, {1, GpuCount(2), "12GB"}});
-  CHECK(philly.notes == std::vector<std::string>{"the memory of a GPU stands for its type"});
+  CHECK(philly.notes == std::vector<std::string>{"GPU memory is used as GPU type"});
 }
 
 TEST_CASE("cluster_tables: groups of nodes, and virtual clusters that become one") {
@@ -66,9 +66,8 @@ TEST_CASE("cluster_tables: groups of nodes, and virtual clusters that become one
   const ClusterSpec lucid = table(",num\nvcA,9\nvcB,4\n");
   CHECK(lucid.groups == Groups{{13, GpuCount(8), ""}});
   CHECK(lucid.notes ==
-        std::vector<std::string>{
-            "virtual clusters are joined into one cluster of which each tenant may use all: no "
-            "policy enforces their quotas (FILE@NAME for one)"});
+        std::vector<std::string>{"virtual clusters are joined into one cluster that every tenant may use: no "
+                                 "policy enforces their quotas (FILE@NAME takes one)"});
   CHECK(table("vc,node num\nv,64\nw,32\n").groups == Groups{{96, GpuCount(8), ""}});
 }
 

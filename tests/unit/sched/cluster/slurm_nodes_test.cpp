@@ -100,7 +100,8 @@ TEST_CASE("slurm_nodes: what sinfo prints, in blanks or bars, with nodes in seve
       vtrain::parse_sinfo_nodes("HOSTNAMES|GRES\r\na|gpu:2\r\nb|gpu:2,gpu:v100:1\r\n", "sinfo.txt");
   REQUIRE_MESSAGE(bars.has_value(), bars.error().describe());
   CHECK(bars->groups == std::vector<NodeGroup>{{2, GpuCount(2), ""}, {1, GpuCount(1), "v100"}});
-  CHECK(bars->notes == std::vector<std::string>{"nodes of several GPU types, counted as a node of each: 1"});
+  CHECK(bars->notes ==
+        std::vector<std::string>{"nodes with several GPU types, counted once for each type: 1"});
 }
 
 TEST_CASE("slurm_nodes: nodes that cannot run jobs now are counted and said, those that save power are not") {

@@ -106,7 +106,7 @@ TEST_CASE("report: the sentence names the best policy, the runner-up and the pri
                                        segment_of("edf", 255.0 / 579, 9, 0)};
   CHECK(answer(rounded) ==
         "edf met 44.0 % of the deadlines, 14.8 points more than fifo, without preemptions.");
-  // By GPU-hours another one is ahead; the best turned 7 jobs away and resized others.
+  // By GPU-hours another one is ahead; the best rejected 7 jobs and resized others.
   std::vector<ReportRun> by_hours = runs;
   by_hours[1].summary.deadline_satisfactory_ratio_by_gpu_hours = 0.6;
   by_hours[2].summary.deadline_satisfactory_ratio_by_gpu_hours = 0.5;
@@ -115,7 +115,7 @@ TEST_CASE("report: the sentence names the best policy, the runner-up and the pri
   by_hours[2].summary.resizes = 12;
   CHECK(answer(by_hours) ==
         "edf met 81.5 % of the deadlines (50.0 % by GPU-hours), 7.5 points more than easy, with 9,311 "
-        "preemptions and 12 resizes. edf turned 7 of 1,000 jobs away, and 178 of the others missed their "
+        "preemptions and 12 resizes. edf rejected 7 of 1,000 jobs, and 178 of the others missed their "
         "deadlines. By GPU-hours easy met the most, 60.0 %.");
 }
 

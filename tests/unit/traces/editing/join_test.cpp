@@ -132,7 +132,7 @@ TEST_CASE("trace_join: dated logs are laid one after the other, and a job of two
     CHECK(jobs[2].original_start == jobs[2].submit);
     CHECK(all.assumptions ==
           std::vector<std::string>{"time 0 is the first submission, 2026-01-01 00:00:00 local time",
-                                   "jobs that several files hold, counted once: 1"});
+                                   "jobs that are in several files, counted once: 1"});
     CHECK(all.skipped.total() == 0);
   }
   // A repeat of a job that is itself the second of its id.
@@ -142,7 +142,7 @@ TEST_CASE("trace_join: dated logs are laid one after the other, and a job of two
   twice.push_back(named("again", february));
   const Trace once = join_traces(std::move(twice), false);
   CHECK(once.workload.jobs.size() == 3);
-  CHECK(once.assumptions.back() == "jobs that several files hold, counted once: 3");
+  CHECK(once.assumptions.back() == "jobs that are in several files, counted once: 3");
   // A trace without dates counts from its own time 0.
   std::vector<NamedTrace> mixed;
   mixed.push_back(named("one", kFirst));

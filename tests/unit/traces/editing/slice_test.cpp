@@ -181,7 +181,7 @@ TEST_CASE("trace_slice: what is about run times needs them") {
     return sliced ? "no error" : sliced.error().describe();
   };
   const std::string unknown =
-      ": 1 of 2 jobs are given by model and iterations: how long they run is known in a replay only";
+      ": 1 of 2 jobs are given by model and iterations: their run times are known only in a replay";
   CHECK(error_of({.max_duration = std::chrono::seconds(60)}) == "max-duration" + unknown);
   CHECK(error_of({.clip = std::chrono::seconds(60)}) == "clip" + unknown);
   CHECK(error_of({.load = 0.5, .cluster = GpuCount(8)}) == "load" + unknown);

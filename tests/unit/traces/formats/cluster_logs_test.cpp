@@ -152,7 +152,7 @@ TEST_CASE("openb: parts of GPUs, alternatives of GPU types, QoS and phases") {
   CHECK(trace.skipped.reasons()[0].text == "no GPU requested");
   CHECK(trace.skipped.reasons()[1].text == "never started");
   CHECK(trace.skipped.reasons()[2].text == "malformed number");
-  CHECK(trace.assumptions[1] == "pods last seen running, which end at their deletion time: 1");
+  CHECK(trace.assumptions[1] == "pods last seen running, ended at their deletion time: 1");
   CHECK(trace.assumptions[2] == "jobs that use a part of each of their GPUs: 1");
 }
 

@@ -215,7 +215,8 @@ TEST_CASE("sacct: a job is submitted when it became eligible") {
   CHECK(held.name == "2");
   CHECK(held.submit.time_since_epoch() == 1h);
   CHECK(held.original_start.time_since_epoch() == 1h + 5s);
-  CHECK(trace.assumptions.back() == "1 job taken for submitted when eligible, after the submission");
+  CHECK(trace.assumptions.back() ==
+        "1 job submission time = time of eligibility, later than the recorded one");
 }
 
 TEST_CASE("sacct: who ran for longer than the limit has that for a limit") {

@@ -125,6 +125,6 @@ TEST_CASE("job_csv: control characters in a name are refused and shown escaped, 
   REQUIRE(replaced.has_value());
   CHECK(replaced->workload.jobs[0].name == "\ufffd\ufffd");
   CHECK(replaced->assumptions ==
-        std::vector<std::string>{"names with bytes that are no UTF-8, read as U+FFFD: 1"});
+        std::vector<std::string>{"names with bytes that are not UTF-8, read as U+FFFD: 1"});
   CHECK(parse_trace(itp("größe-日本,0,60,1\n"), "f").has_value());
 }

@@ -25,7 +25,7 @@ Workload jobs() {
 TEST_CASE("tenant_rule: users become tenants, jobs without a user belong to none") {
   Workload workload = jobs();
   CHECK(set_tenants(workload, TenantRule::parse("users").value(), 1).value() ==
-        "the 2 users stand for the tenants");
+        "the 2 users are used as tenants");
   CHECK(workload.tenants[workload.jobs[0].tenant.value] == "u");
   CHECK_FALSE(static_cast<bool>(workload.jobs[1].tenant));
   CHECK(workload.tenants[workload.jobs[2].tenant.value] == "v");

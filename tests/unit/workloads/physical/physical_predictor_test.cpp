@@ -343,15 +343,15 @@ TEST_CASE("physical_semantics: what a user should know of a model and a plan on 
   model.positions = Positions::Rotary;
   model.num_kv_heads = 4;
   CHECK(remarks("deepspeed-megatron") ==
-        std::vector<std::string>{"rotary positions, grouped queries: timed with the old kernels of stack "
-                                 "deepspeed-megatron; megatron-core has newer ones"});
+        std::vector<std::string>{"rotary positions, grouped queries: predicted with the kernels of stack "
+                                 "deepspeed-megatron, which is old; megatron-core has newer ones"});
   plan.recompute = Recompute::None;
   CHECK(remarks("megatron-core").empty());
   plan.micro_batch = 1;
   model.sequence_length = 256;
   const std::vector<std::string> waits = remarks("megatron-core");
   REQUIRE(waits.size() == 1);
-  CHECK(waits[0].starts_with("the GPU waits for the CPU to issue kernels for "));
+  CHECK(waits[0].starts_with("the GPU waits for the CPU to launch kernels in "));
 }
 
 TEST_CASE("physical_semantics: what a stack does not have is timed, and said") {
