@@ -7,10 +7,10 @@
 namespace vtrain {
 namespace {
 
-// torchao's recipe `rowwise` (docs/predictor.md). Bytes of converting an element of an operand, which is read
-// for the largest values of its rows, read again and written, by the kernels that torch.compile writes; what
-// of it the tables of products contain for their first operand; the rate of PyTorch's CUTLASS kernel over
-// cuBLAS's; bytes of scaling an element of a gradient, for which cuBLAS is taken.
+// torchao's recipe `rowwise` (docs/predictor/model.md). Bytes of converting an element of an operand, which
+// is read for the largest values of its rows, read again and written, by the kernels that torch.compile
+// writes; what of it the tables of products contain for their first operand; the rate of PyTorch's CUTLASS
+// kernel over cuBLAS's; bytes of scaling an element of a gradient, for which cuBLAS is taken.
 constexpr double kRowConversion = 7;
 constexpr double kConversionInTables = 6;
 constexpr double kRowKernelRate = 0.95;

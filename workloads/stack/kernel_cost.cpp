@@ -283,7 +283,7 @@ Nanoseconds eager_kernel_time(const GpuProfile& profile, double elements, const 
 }
 
 Nanoseconds scan_kernel_time(const GpuProfile& profile, Bytes traffic, int num_kernels) {
-  // Traffic of a multiprocessor. Fitted, see docs/predictor.md.
+  // Traffic of a multiprocessor. Fitted, see docs/predictor/constants.md.
   constexpr BytesPerSecond kRate(9.5e9);
   const Nanoseconds bound = traffic / (kRate * static_cast<double>(profile.num_multiprocessors));
   return std::max(memory_kernel_time(profile, MemoryKernel::Elementwise, traffic, 0), bound) +

@@ -34,8 +34,8 @@ Result<MeasuredCase> read_row(const CsvReader& reader, bool is_measurement) {
   row.id = fmt::format("line {}", reader.line());
   row.profile = "a100";
   row.gpu = "A100";
-  // The release says of neither which version ran: docs/predictor.md, "Which Megatron-LM ran", gives the
-  // reasons. The simulator behind the other table knows no overlap.
+  // The release says of neither which version ran: docs/predictor/accuracy.md, "The public vTrain release",
+  // gives the reasons. The simulator behind the other table knows no overlap.
   row.stack = find_stack(is_measurement ? "megatron-2022" : "megatron-2021").value();
   row.node_network = BytesPerSecond(1e11);  // 800 Gbit/s, as in the release's example configuration
   row.model = {.num_layers = integer("# layers"),
