@@ -132,8 +132,8 @@ TEST_CASE("docs: every command on a page runs, one after the other") {
 
 TEST_CASE("docs: metrics.md defines every key and column of a run") {
   const TemporaryFolder work;
-  // A run with all that may be written: groups, outages, costs, checkpoints, fragmentation, figures of a policy.
-  // Job c finishes after the failure of node 1 has stopped it, and job d waits.
+  // Runs that write everything: groups, outages, costs, checkpoints, fragmentation, figures of a policy. The
+  // failure of node 1 stops jobs, and job d waits.
   work.write("jobs.csv",
              "job_id,submit_s,num_gpus,duration_s,deadline_s,tenant,user,queue\n"
              "a,0,8,100,400,x,u,q\nb,10,1,200,400,x,u,q\nc,20,4,300,2000,y,v,p\nd,30,8,50,3000,y,v,p\n");
@@ -156,8 +156,8 @@ TEST_CASE("docs: metrics.md defines every key and column of a run") {
       if (event["ph"] == "C") names.insert(event["name"].get<std::string>());
     }
   }
-  for (const char* const name :
-       {"fragmentation", "policy_figures", "lost_gpu_hours", "by_tenant", "gpu_seconds", "failures", "reason"})
+  for (const char* const name : {"fragmentation", "policy_figures", "lost_gpu_hours", "by_tenant",
+                                 "gpu_seconds", "failures", "reason"})
     CHECK_MESSAGE(names.contains(name), name, " is not written: the run lacks something");
   const std::set<std::string> defined = names_defined_on(kProject / "docs/metrics.md");
   for (const std::string& name : names)
