@@ -1,13 +1,18 @@
-/// Commands in the README and on the pages of docs/: each of them runs unchanged.
+/// The README and the pages of docs/: each command runs unchanged, and docs/metrics.md defines every key and
+/// column of the results.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sched/metrics/metric_table.hpp"
 #include "tests/support/command_runner.hpp"
 
 namespace fs = std::filesystem;
@@ -58,6 +63,55 @@ std::vector<fs::path> pages() {
   return found;
 }
 
+/// Names in backticks in the first cells of the tables of a page.
+std::set<std::string> names_defined_on(const fs::path& page) {
+  std::set<std::string> names;
+  std::istringstream lines(slurp(page));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("|")) continue;
+    std::istringstream cell(line.substr(1, line.find('|', 1) - 1));
+    std::string text;
+    for (bool is_name = false; std::getline(cell, text, '`'); is_name = !is_name) {
+      if (is_name) names.insert(text);
+    }
+  }
+  return names;
+}
+
+/// Adds the keys of a document and of the objects in it.
+void add_keys(const nlohmann::json& document, std::set<std::string>& keys) {
+  for (const auto& item : document.items()) {
+    if (document.is_object()) keys.insert(item.key());
+    if (item.value().is_structured()) add_keys(item.value(), keys);
+  }
+}
+
+/// Adds the columns of a CSV file.
+void add_columns(const fs::path& file, std::set<std::string>& columns) {
+  std::istringstream lines(slurp(file));
+  std::string header;
+  std::getline(lines, header);
+  std::istringstream cells(header);
+  for (std::string cell; std::getline(cells, cell, ',');)
+    columns.insert(cell);
+}
+
+/// A title of the terminal in one line; `hyphen` ends a part of a word.
+std::string in_one_line(std::string_view title, std::string_view hyphen) {
+  std::string line;
+  for (const char c : title) {
+    if (c != '\n') {
+      line += c;
+    } else if (!line.ends_with('-')) {
+      line += ' ';
+    } else {
+      line.pop_back();
+      line += hyphen;
+    }
+  }
+  return line;
+}
+
 }  // namespace
 
 TEST_CASE("docs: every command on a page runs, one after the other") {
@@ -74,4 +128,57 @@ TEST_CASE("docs: every command on a page runs, one after the other") {
     }
   }
   CHECK(num_commands > 40);
+}
+
+TEST_CASE("docs: metrics.md defines every key and column of a run") {
+  const TemporaryFolder work;
+  // Runs that write everything: groups, outages, costs, checkpoints, fragmentation, figures of a policy. The
+  // failure of node 1 stops jobs, and job d waits.
+  work.write("jobs.csv",
+             "job_id,submit_s,num_gpus,duration_s,deadline_s,tenant,user,queue\n"
+             "a,0,8,100,400,x,u,q\nb,10,1,200,400,x,u,q\nc,20,4,300,2000,y,v,p\nd,30,8,50,3000,y,v,p\n");
+  work.write("outages.csv", "node,begin_s,end_s,kind\n1,60,90,failure\n");
+  const std::string replay =
+      "replay --trace jobs.csv --cluster 2x8:a100 --placement fgd --outages outages.csv --checkpoints 1m "
+      "--interruption-cost 10s --timeline always --policy ";
+  std::set<std::string> names;
+  for (const char* const run : {"chronus --by size --out chronus", "easy --by user --out easy"}) {
+    const CommandResult result = run_vtrain(replay + run, work.path());
+    REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+  }
+  for (const char* const folder : {"chronus", "easy"}) {
+    add_keys(nlohmann::json::parse(slurp(work / folder / "summary.json")), names);
+    for (const char* const table : {"jobs.csv", "interruptions.csv", "outages.csv"})
+      add_columns(work / folder / table, names);
+    const auto timeline = nlohmann::json::parse(slurp(work / folder / "timeline.json"));
+    for (const auto& event : timeline["traceEvents"]) {
+      if (event["ph"] == "X") add_keys(event["args"], names);
+      if (event["ph"] == "C") names.insert(event["name"].get<std::string>());
+    }
+  }
+  for (const char* const name : {"fragmentation", "policy_figures", "lost_gpu_hours", "by_tenant",
+                                 "gpu_seconds", "failures", "reason"})
+    CHECK_MESSAGE(names.contains(name), name, " is not written: the run lacks something");
+  const std::set<std::string> defined = names_defined_on(kProject / "docs/metrics.md");
+  for (const std::string& name : names)
+    CHECK_MESSAGE(defined.contains(name), name, " has no line in docs/metrics.md");
+}
+
+TEST_CASE("docs: metrics.md names every column of the tables") {
+  const std::string page = slurp(kProject / "docs/metrics.md");
+  const auto is_named = [&page](std::string_view title) {
+    return page.find(in_one_line(title, "-")) != std::string::npos ||
+           page.find(in_one_line(title, "")) != std::string::npos;
+  };
+  const std::set<std::string> defined = names_defined_on(kProject / "docs/metrics.md");
+  for (const std::span<const vtrain::Metric> metrics : {vtrain::run_metrics(), vtrain::loss_metrics()}) {
+    for (const vtrain::Metric& metric : metrics) {
+      const std::string key(metric.key);
+      const std::string title(metric.title);
+      const std::string short_title(metric.short_title);
+      CHECK_MESSAGE((key.empty() || defined.contains(key)), key);
+      CHECK_MESSAGE(is_named(title), title);
+      CHECK_MESSAGE(is_named(short_title), short_title);
+    }
+  }
 }
