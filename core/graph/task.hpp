@@ -30,10 +30,10 @@ struct Task {
   double duration_ns = 0;  ///< busy time
   double gap_ns = 0;       ///< idle time after it, and the send that follows it
   std::uint32_t op = 0;    ///< index of the operator in its chunk or, without a micro-batch, in its stage
-  std::int32_t micro_batch = -1;  ///< -1 for tasks outside the micro-batches
-  std::uint16_t stage = 0;        ///< pipeline stage; for a message the sender's
-  std::uint16_t chunk = 0;        ///< chunk of the stage; 0 for tasks outside the micro-batches
-  TaskKind kind = TaskKind::Forward;
+  std::int32_t micro_batch = -1;      ///< -1 for tasks outside the micro-batches
+  std::uint16_t stage = 0;            ///< pipeline stage; for a message the sender's
+  std::uint16_t chunk = 0;            ///< chunk of the stage; 0 for tasks outside the micro-batches
+  TaskKind kind = TaskKind::Forward;  ///< kind of its work
   bool sends = false;  ///< last task of a forward or backward block: its gap ends with the block's send
 };
 

@@ -38,8 +38,8 @@ class MessageTable {
  public:
   /// The time of one size.
   struct Entry {
-    double bytes = 0;
-    double nanoseconds = 0;
+    double bytes = 0;        ///< size of the whole tensor
+    double nanoseconds = 0;  ///< time of one call
   };
 
   /// Takes the entries; `std::logic_error` if there is none or the sizes do not rise.
