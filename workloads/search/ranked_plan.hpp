@@ -17,10 +17,10 @@ namespace vtrain {
 
 /// A plan with its iteration time by the physical predictor, the parts of that time, and its memory.
 struct RankedPlan {
-  ParallelPlan plan{};
-  Nanoseconds iteration{0};
-  MemoryEstimate memory{};
-  Breakdown breakdown{};  ///< parts of the time of the slowest stage
+  ParallelPlan plan{};       ///< parallel plan
+  Nanoseconds iteration{0};  ///< time of one iteration
+  MemoryEstimate memory{};   ///< memory of a GPU on the fullest stage
+  Breakdown breakdown{};     ///< parts of the time of the slowest stage
   /// Its time uses numbers that no measurement covers (`Fallbacks`). Set only for the fastest plan of a
   /// search.
   bool has_fallbacks = false;
