@@ -48,9 +48,10 @@ class SegmentAccounting {
                              SimDuration attained);
   /// The state of one job's accounts.
   struct State {
-    JobOverhead overhead{};
-    Start start = Start::First;
+    JobOverhead overhead{};      ///< overheads of the current segment
+    Start start = Start::First;  ///< kind of the job's next start
   };
+  /// Copies the state of a job's accounts.
   State state(JobId job) const { return {overheads_[job.value], starts_[job.value]}; }
   /// Takes the end of a segment back.
   void restore(JobId job, const State& state) {

@@ -24,8 +24,9 @@ double daly_interval_s(double checkpoint_s, double mtbf_s);
 
 /// Periodic checkpoints, against failures. A job that a policy interrupts is always saved first.
 struct CheckpointRule {
+  /// Rule that gives the interval: none, a fixed one, Young's or Daly's.
   enum class Kind : std::uint8_t { None, Interval, Young, Daly };
-  Kind kind = Kind::None;
+  Kind kind = Kind::None;   ///< rule that gives the interval
   SimDuration interval{0};  ///< work between checkpoints, with `Interval`
 
   /// Reads `none`, `young`, `daly` or a duration such as `30m`.
