@@ -7,14 +7,14 @@ namespace vtrain {
 
 /// Kind of a task's work; also its colour in a timeline. Communication has a stream of its own.
 enum class TaskKind : std::uint8_t {
-  Forward,
+  Forward,         ///< forward pass of a block
   Backward,        ///< without the weight gradients, if these are a pass of their own
   WeightGradient,  ///< weight gradients under a schedule that splits the backward pass
-  Recompute,
-  Optimizer,
-  TensorComm,
-  DataComm,
-  PipelineComm,  ///< a message between stages, while its sender continues
+  Recompute,       ///< forward pass repeated before the backward pass
+  Optimizer,       ///< optimizer's update of the weights
+  TensorComm,      ///< communication within a layer
+  DataComm,        ///< communication of gradients and weights among replicas
+  PipelineComm,    ///< a message between stages, while its sender continues
 };
 
 /// True if tasks of this kind are collectives: communication other than messages between stages.

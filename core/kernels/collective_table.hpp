@@ -15,7 +15,12 @@
 namespace vtrain {
 
 /// Kind of collective: a joint operation of a group of GPUs on a tensor.
-enum class Collective : std::uint8_t { AllReduce, ReduceScatter, AllGather, AllToAll };
+enum class Collective : std::uint8_t {
+  AllReduce,      ///< each GPU gets the sum of all tensors
+  ReduceScatter,  ///< each GPU gets its part of the sum
+  AllGather,      ///< each GPU gets the parts of all
+  AllToAll        ///< each GPU gets a different part from each other one
+};
 
 /// All collectives, in the order of their values.
 inline constexpr std::array kCollectives = {Collective::AllReduce, Collective::ReduceScatter,

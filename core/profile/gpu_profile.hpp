@@ -47,7 +47,12 @@ struct ProfileTable {
 
 /// Generations of attention kernels; the software decides which one runs. `Unfused` writes the scores to
 /// memory.
-enum class AttentionKernel : std::uint8_t { Unfused, Flash1, Flash2, Flash3 };
+enum class AttentionKernel : std::uint8_t {
+  Unfused,  ///< matrix products and a softmax
+  Flash1,   ///< FlashAttention
+  Flash2,   ///< FlashAttention-2
+  Flash3    ///< FlashAttention-3
+};
 /// Number of generations of attention kernels.
 inline constexpr std::size_t kNumAttentionKernels = 4;
 
