@@ -26,13 +26,13 @@ struct TransformerModel;
 
 /// Measurements and rules that a prediction rests on.
 enum class SourceKind : std::uint8_t {
-  Profile,
-  Stack,
+  Profile,      ///< constants and tables of the GPU profile
+  Stack,        ///< rules of the software stack
   Collectives,  ///< measured tables of collectives
   Network,      ///< a network that is not the profile's
-  Calibration,
-  Formulas,  ///< operators or collectives that nothing measures
-  Kernels,   ///< a kernel trace
+  Calibration,  ///< factors of a calibration
+  Formulas,     ///< operators or collectives that nothing measures
+  Kernels,      ///< a kernel trace
 };
 
 /// One source of a prediction.

@@ -20,7 +20,14 @@
 namespace vtrain {
 
 /// End of a job as its trace records it.
-enum class JobStatus : std::uint8_t { Unknown, Completed, Failed, Cancelled, TimedOut, Running };
+enum class JobStatus : std::uint8_t {
+  Unknown,    ///< not recorded
+  Completed,  ///< ended by itself
+  Failed,     ///< ended with an error
+  Cancelled,  ///< withdrawn by its user or an administrator
+  TimedOut,   ///< ended at its time limit
+  Running     ///< still ran when the trace ended
+};
 
 /// Names of all statuses, in the order of `JobStatus`: `unknown`, `completed`, `failed`, `cancelled`,
 /// `timeout` and `running`.

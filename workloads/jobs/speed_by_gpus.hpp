@@ -21,7 +21,10 @@ class SpeedByGpus {
   };
 
   /// Sources of speeds.
-  enum class Source : std::uint8_t { Trace, Predictor };
+  enum class Source : std::uint8_t {
+    Trace,     ///< the trace gives throughputs
+    Predictor  ///< the predictor computes them from model and plan
+  };
 
   /// Levels ascend by GPUs, which are at least 1, and have speeds above 0; `std::logic_error` otherwise.
   explicit SpeedByGpus(std::vector<Level> levels, Source source = Source::Trace);

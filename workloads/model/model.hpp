@@ -11,14 +11,26 @@
 namespace vtrain {
 
 /// The non-linearity of the MLP. `SwiGlu` is gated: it has a third weight matrix.
-enum class Activation : std::uint8_t { Gelu, SwiGlu, SquaredRelu, Relu };
+enum class Activation : std::uint8_t {
+  Gelu,         ///< GELU
+  SwiGlu,       ///< gated SiLU
+  SquaredRelu,  ///< square of ReLU
+  Relu          ///< ReLU
+};
 
 /// The normalisation before attention and MLP, and after the last layer.
-enum class Normalization : std::uint8_t { LayerNorm, RmsNorm };
+enum class Normalization : std::uint8_t {
+  LayerNorm,  ///< by mean and variance
+  RmsNorm     ///< by root mean square
+};
 
 /// Encoding of token positions: a learned table next to the word embedding, a rotation of queries and keys,
 /// or none.
-enum class Positions : std::uint8_t { Learned, Rotary, None };
+enum class Positions : std::uint8_t {
+  Learned,  ///< a table next to the word embedding
+  Rotary,   ///< a rotation of queries and keys
+  None      ///< no encoding
+};
 
 /// Bound of `sequence_length`, far beyond every model so far.
 inline constexpr std::int64_t kMaxSequenceLength = std::int64_t{1} << 24;

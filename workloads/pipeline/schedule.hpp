@@ -30,7 +30,7 @@ Result<Schedule> parse_schedule(std::string_view name);
 
 /// Work of a block for its micro-batch.
 enum class Pass : std::uint8_t {
-  Forward,
+  Forward,   ///< forward pass
   Backward,  ///< backward pass and the recomputation before it; no weight gradients if the schedule splits
              ///< them off
   Weight,    ///< weight gradients, if the schedule splits the backward pass

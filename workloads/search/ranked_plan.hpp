@@ -27,7 +27,11 @@ struct RankedPlan {
 };
 
 /// Quantity that the best plan minimises.
-enum class Objective : std::uint8_t { Time, Cost, Gpus };
+enum class Objective : std::uint8_t {
+  Time,  ///< time of an iteration
+  Cost,  ///< GPU-seconds of an iteration
+  Gpus   ///< number of GPUs
+};
 
 /// Cost of an iteration with a plan: the time for which it holds its GPUs, in GPU-seconds. A price per
 /// GPU-hour scales it and does not change the order.

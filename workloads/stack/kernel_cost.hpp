@@ -98,7 +98,14 @@ KernelTime attention_backward_time(const GpuProfile& profile, AttentionKernel ke
                                    const AttentionShape& shape);
 
 /// Kinds of kernels that memory bandwidth bounds; each reaches its own fraction of it.
-enum class MemoryKernel : std::uint8_t { Elementwise, Gelu, LayerNorm, Softmax, Dropout, Optimizer };
+enum class MemoryKernel : std::uint8_t {
+  Elementwise,  ///< element-by-element operations
+  Gelu,         ///< GELU and other non-linearities
+  LayerNorm,    ///< norms
+  Softmax,      ///< softmax of unfused attention
+  Dropout,      ///< dropout
+  Optimizer     ///< optimizer's update
+};
 
 /// Time of `num_kernels` kernels that move `traffic` together.
 Nanoseconds memory_kernel_time(const GpuProfile& profile, MemoryKernel kind, Bytes traffic, int num_kernels);

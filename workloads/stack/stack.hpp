@@ -132,7 +132,7 @@ struct EagerParts {
 
 /// Part of a layer that the GPU runs as CUDA graphs, which take the CPU no time.
 enum class CudaGraphs : std::uint8_t {
-  None,
+  None,       ///< no part
   Router,     ///< the half with experts, up to the router and the preparation of the dispatch
   Layer,      ///< `Router` and attention: all but the experts
   Iteration,  ///< the whole iteration
