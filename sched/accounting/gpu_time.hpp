@@ -61,7 +61,14 @@ class GpuTime {
 };
 
 /// Cause of GPU time without lasting work; `kLossCauses` explains each.
-enum class LossCause : std::uint8_t { LostWork, FailureRestart, Preemption, Resize, Checkpoint, Spread };
+enum class LossCause : std::uint8_t {
+  LostWork,        ///< work since the last checkpoint, lost with a failing node
+  FailureRestart,  ///< noticing a failure and starting again
+  Preemption,      ///< saving and starting again after a preemption
+  Resize,          ///< saving and starting again on another number of GPUs
+  Checkpoint,      ///< writing periodic checkpoints
+  Spread           ///< training slower than on one node
+};
 /// Number of values of `LossCause`.
 inline constexpr std::size_t kNumLossCauses = 6;
 

@@ -29,7 +29,7 @@ inline double elasticflow_start_overhead(std::int64_t num_gpus, std::int64_t clu
 struct InterruptionRule {
   /// Rules for the cost.
   enum class Kind : std::uint8_t {
-    None,
+    None,         ///< no cost
     Fixed,        ///< equal for every job
     ElasticFlow,  ///< by the GPUs of gang and cluster (`elasticflow_start_overhead`)
     Checkpoint,   ///< the time to save the state, and as much to load it again

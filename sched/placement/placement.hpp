@@ -19,13 +19,13 @@ namespace vtrain {
 /// Rules for placing a gang. Each is a row of `placements()` and a source file of its name; the two that
 /// consolidate share one file.
 enum class PlacementKind : std::uint8_t {
-  Count,
-  Yarn,
-  BestFit,
-  Consolidate,
-  ConsolidateStrict,
-  Buddy,
-  Fgd,
+  Count,        ///< any free GPUs, wherever they are
+  Yarn,         ///< the first node with room; whole nodes for larger gangs
+  BestFit,      ///< the node with the least room that suffices; whole nodes for larger gangs
+  Consolidate,  ///< the tightest of island, node, rack and cluster with room, in as few parts as possible
+  ConsolidateStrict,  ///< as `Consolidate`, but a gang waits for the fewest nodes that can hold it
+  Buddy,              ///< an aligned block of a power of two, the smallest with room
+  Fgd,                ///< the node whose free GPUs it fragments least; whole nodes for larger gangs
 };
 
 /// A row of the table of placements.

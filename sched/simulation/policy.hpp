@@ -25,12 +25,12 @@ class GpusByType;
 enum class JobState : std::uint8_t {
   NotSubmitted,  ///< submission lies in the future
   Waiting,       ///< submitted (or preempted) and without GPUs
-  Running,
-  Completed,
-  Failed,      ///< ended at its time limit before its work was done, see `ProgressRule`
-  Rejected,    ///< larger than the cluster, or rejected by admission control
-  Unfinished,  ///< still waiting when no event was left
-  Cancelled,   ///< withdrawn by a fact, see `JobCancelled`
+  Running,       ///< holds GPUs
+  Completed,     ///< its work is done
+  Failed,        ///< ended at its time limit before its work was done, see `ProgressRule`
+  Rejected,      ///< larger than the cluster, or rejected by admission control
+  Unfinished,    ///< still waiting when no event was left
+  Cancelled,     ///< withdrawn by a fact, see `JobCancelled`
 };
 
 /// A number of GPUs for a job, all of one type if a type is named.
