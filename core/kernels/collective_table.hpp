@@ -16,10 +16,10 @@ namespace vtrain {
 
 /// Kind of collective: a joint operation of a group of GPUs on a tensor.
 enum class Collective : std::uint8_t {
-  AllReduce,      ///< each GPU gets the sum of all tensors
-  ReduceScatter,  ///< each GPU gets its part of the sum
-  AllGather,      ///< each GPU gets the parts of all
-  AllToAll        ///< each GPU gets a different part from each other one
+  AllReduce,      ///< gives each GPU the sum of all tensors
+  ReduceScatter,  ///< gives each GPU its part of the sum
+  AllGather,      ///< gives each GPU the parts of all
+  AllToAll        ///< gives each GPU a different part of each other GPU's tensor
 };
 
 /// All collectives, in the order of their values.

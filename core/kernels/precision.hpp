@@ -16,8 +16,8 @@ enum class Precision : std::uint8_t {
   Fp32,  ///< single precision
   Fp16,  ///< IEEE half precision
   Bf16,  ///< half precision with the exponent of fp32
-  Fp8,   ///< 8 bits
-  Fp4    ///< 4 bits
+  Fp8,   ///< floating point of 8 bits
+  Fp4    ///< floating point of 4 bits
 };
 /// Number of precisions.
 inline constexpr std::size_t kNumPrecisions = 5;
