@@ -21,12 +21,12 @@ namespace vtrain {
 
 /// End of a job as its trace records it.
 enum class JobStatus : std::uint8_t {
-  Unknown,    ///< not recorded
+  Unknown,    ///< no recorded end
   Completed,  ///< ended by itself
   Failed,     ///< ended with an error
   Cancelled,  ///< withdrawn by its user or an administrator
   TimedOut,   ///< ended at its time limit
-  Running     ///< still ran when the trace ended
+  Running     ///< running when the trace ended
 };
 
 /// Names of all statuses, in the order of `JobStatus`: `unknown`, `completed`, `failed`, `cancelled`,

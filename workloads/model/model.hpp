@@ -20,8 +20,8 @@ enum class Activation : std::uint8_t {
 
 /// The normalisation before attention and MLP, and after the last layer.
 enum class Normalization : std::uint8_t {
-  LayerNorm,  ///< by mean and variance
-  RmsNorm     ///< by root mean square
+  LayerNorm,  ///< normalisation by mean and variance
+  RmsNorm     ///< normalisation by root mean square
 };
 
 /// Encoding of token positions: a learned table next to the word embedding, a rotation of queries and keys,
