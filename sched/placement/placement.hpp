@@ -23,7 +23,7 @@ enum class PlacementKind : std::uint8_t {
   Yarn,         ///< the first node with room; whole nodes for larger gangs
   BestFit,      ///< the node with the least room that suffices; whole nodes for larger gangs
   Consolidate,  ///< the tightest of island, node, rack and cluster with room, in as few parts as possible
-  ConsolidateStrict,  ///< as `Consolidate`, but a gang waits for the fewest nodes that can hold it
+  ConsolidateStrict,  ///< `Consolidate`, but a gang waits for the fewest nodes that can hold it
   Buddy,              ///< an aligned block of a power of two, the smallest with room
   Fgd,                ///< the node whose free GPUs it fragments least; whole nodes for larger gangs
 };

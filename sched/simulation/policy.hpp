@@ -26,7 +26,7 @@ enum class JobState : std::uint8_t {
   NotSubmitted,  ///< submission lies in the future
   Waiting,       ///< submitted (or preempted) and without GPUs
   Running,       ///< holds GPUs
-  Completed,     ///< its work is done
+  Completed,     ///< ended with its work done
   Failed,        ///< ended at its time limit before its work was done, see `ProgressRule`
   Rejected,      ///< larger than the cluster, or rejected by admission control
   Unfinished,    ///< still waiting when no event was left
