@@ -23,7 +23,7 @@ struct PricingArguments {
   std::string stack;               ///< empty: the default one of each type of GPUs
   std::string calibration;         ///< file of `vtrain profile calibrate`, empty for none
   std::string kind = "best-plan";  ///< `best-plan`, `data-parallel` or `none`
-  bool no_cache = false;           ///< neither read nor write the cache of iteration times
+  bool no_cache = false;           ///< true: the cache of iteration times is not used
 };
 
 /// Changes to the jobs of a trace; the defaults of all but `deadlines` leave the jobs as they are.
