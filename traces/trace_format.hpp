@@ -13,8 +13,8 @@ namespace vtrain {
 
 /// One row of the table of formats.
 struct TraceFormat {
-  std::string_view name;
-  std::string_view summary;
+  std::string_view name;     ///< name for `--format`
+  std::string_view summary;  ///< a phrase for people
   /// True if a text with this beginning has the format; `head` is the first few kilobytes. No text has two
   /// formats, so the order of the table does not matter.
   bool (*recognise)(std::string_view head);

@@ -26,25 +26,25 @@ struct TransformerModel;
 
 /// Measurements and rules that a prediction rests on.
 enum class SourceKind : std::uint8_t {
-  Profile,
-  Stack,
+  Profile,      ///< constants and tables of the GPU profile
+  Stack,        ///< rules of the software stack
   Collectives,  ///< measured tables of collectives
   Network,      ///< a network that is not the profile's
-  Calibration,
-  Formulas,  ///< operators or collectives that nothing measures
-  Kernels,   ///< a kernel trace
+  Calibration,  ///< factors of a calibration
+  Formulas,     ///< operators or collectives that nothing measures
+  Kernels,      ///< a kernel trace
 };
 
 /// One source of a prediction.
 struct PredictionSource {
-  SourceKind kind = SourceKind::Profile;
-  std::int64_t count = 1;  ///< operators or collectives that use it; 1 if they are not counted
-  std::string text{};      ///< a sentence
+  SourceKind kind = SourceKind::Profile;  ///< kind of the source
+  std::int64_t count = 1;                 ///< operators or collectives that use it; 1 if they are not counted
+  std::string text{};                     ///< a sentence
 };
 
 /// Sources of a prediction, and the gaps in them.
 struct PredictionProvenance {
-  std::vector<PredictionSource> sources{};
+  std::vector<PredictionSource> sources{};  ///< sources, at least one
   /// Facts about plan and model on this stack that a user should know, though no number is missing for them;
   /// a sentence each.
   std::vector<std::string> remarks{};
@@ -53,13 +53,13 @@ struct PredictionProvenance {
 
 /// One iteration as predicted.
 struct Prediction {
-  Semantics semantics = Semantics::Physical;
+  Semantics semantics = Semantics::Physical;  ///< predictor that was used
   /// The plan as the predictor takes it: the release takes the batch of a single stage as one micro-batch.
   ParallelPlan plan{};
-  IterationTimes times{};                  ///< the iteration, its breakdown and its stages
-  std::optional<MemoryEstimate> memory{};  ///< the release has no memory model
-  FlopsPerSecond peak_rate{0};             ///< peak of one GPU in the precision of the plan
-  PredictionProvenance provenance{};
+  IterationTimes times{};                          ///< the iteration, its breakdown and its stages
+  std::optional<MemoryEstimate> memory{};          ///< the release has no memory model
+  FlopsPerSecond peak_rate{0};                     ///< peak of one GPU in the precision of the plan
+  PredictionProvenance provenance{};               ///< sources and gaps of the prediction
   IterationWork work{};                            ///< input of graphs and timelines (`build_graph`)
   std::shared_ptr<const TracedKernels> kernels{};  ///< kernels that `work` points to; may be null
 };

@@ -32,14 +32,14 @@ Result<Semantics> parse_semantics(std::string_view name);
 
 /// Inputs of the release's arithmetic.
 struct ReleaseInputs {
-  ReleaseMachine machine{};
+  ReleaseMachine machine{};             ///< GPU, nodes and networks
   std::filesystem::path traces{};       ///< folder of kernel traces; empty: the machine's
   std::filesystem::path collectives{};  ///< folder of all-reduce tables; empty: one below the traces
 };
 
 /// Names of what a target consists of.
 struct TargetNames {
-  Semantics semantics = Semantics::Physical;
+  Semantics semantics = Semantics::Physical;  ///< predictor
   std::string profile{};   ///< name or file (`load_gpu_profile`); empty: that of `gpu_type`
   std::string gpu_type{};  ///< GPUs of a cluster; empty: not known, then `kDefaultProfile` is taken
   /// GPUs of a type without a profile use the default profile, and a note says so. If false, they are an
@@ -54,25 +54,26 @@ struct TargetNames {
 
 /// A choice in the making of a target that its user may not expect.
 struct TargetNote {
+  /// Choices that a note explains.
   enum class Kind : std::uint8_t {
     OtherGpus,       ///< the named profile is not that of the cluster's GPUs
     AssumedProfile,  ///< there is no profile of the cluster's GPUs
     OtherNodes,      ///< the cluster's nodes are not those of the profile
   };
-  Kind kind = Kind::OtherGpus;
-  std::string text{};  ///< a sentence
+  Kind kind = Kind::OtherGpus;  ///< choice that was made
+  std::string text{};           ///< a sentence
 };
 
 /// GPUs, their nodes and the software on them. Functions only read it, so that threads may share one.
 struct Target {
-  Semantics semantics = Semantics::Physical;
-  GpuProfile profile{};           ///< GPU with the nodes and the network of the target
-  bool network_is_given = false;  ///< the profile's network is `TargetNames::node_network`
-  Stack stack{};                  ///< stack with the calibration's factors; without a name under `Release`
-  bool stack_is_default = false;  ///< nothing named the stack
-  std::string calibration{};      ///< file of the calibration, empty for none
-  ReleaseInputs release{};        ///< read under `Semantics::Release` alone
-  std::vector<TargetNote> notes{};
+  Semantics semantics = Semantics::Physical;  ///< predictor
+  GpuProfile profile{};                       ///< GPU with the nodes and the network of the target
+  bool network_is_given = false;              ///< the profile's network is `TargetNames::node_network`
+  Stack stack{};                    ///< stack with the calibration's factors; without a name under `Release`
+  bool stack_is_default = false;    ///< nothing named the stack
+  std::string calibration{};        ///< file of the calibration, empty for none
+  ReleaseInputs release{};          ///< read under `Semantics::Release` alone
+  std::vector<TargetNote> notes{};  ///< choices that a user may not expect
 };
 
 /// Resolves names. `Semantics::Release` has neither stack nor calibration. Errors name `profile`, `gpu_type`

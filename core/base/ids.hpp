@@ -12,7 +12,7 @@ template <class Tag>
 struct Id {
   /// Value of an id without an entry.
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-  std::uint32_t value = kNone;
+  std::uint32_t value = kNone;  ///< position in the table, from 0
 
   constexpr Id() = default;
   /// Names the entry at this position.

@@ -5,6 +5,7 @@
 #include <string>
 #include <tl/expected.hpp>
 
+/// All types and functions of the library.
 namespace vtrain {
 
 /// Kind of an error. The command line maps every kind but `Failed` to exit code 2.
@@ -17,10 +18,10 @@ enum class ErrorKind {
 
 /// One error, with the place in the input that caused it. Empty members are left out of the text.
 struct Error {
-  ErrorKind kind = ErrorKind::InvalidInput;
-  std::string file{};     ///< the file as the user named it
-  std::int64_t line = 0;  ///< 1-based, 0 when unknown
-  std::string field{};    ///< the column, key or option
+  ErrorKind kind = ErrorKind::InvalidInput;  ///< kind of the error
+  std::string file{};                        ///< the file as the user named it
+  std::int64_t line = 0;                     ///< 1-based, 0 when unknown
+  std::string field{};                       ///< the column, key or option
   std::string message{};  ///< the problem, for instance "expected a whole number, found '1.5'"
 
   /// `file:line: field: message`.
@@ -36,7 +37,7 @@ inline tl::unexpected<Error> fail(Error error) {
   return tl::unexpected<Error>(std::move(error));
 }
 
-/// The usual message of a bad value: `expected <expected>, found '<found>'`. A long `found` is cut.
+/// The usual message of a bad value: `expected EXPECTED, found 'FOUND'`. A long `found` is cut.
 std::string expected_found(std::string_view expected, std::string_view found);
 
 }  // namespace vtrain

@@ -16,12 +16,12 @@ using SimDuration = std::chrono::duration<std::int64_t, std::nano>;
 /// The clock of the cluster simulation. Its origin is the trace's. It has no `now()`: only the simulator
 /// knows the time.
 struct SimClock {
-  /// Members that `std::chrono` requires of a clock.
+  /// Type of a length.
   using duration = SimDuration;
-  using rep = duration::rep;
-  using period = duration::period;
-  using time_point = std::chrono::time_point<SimClock>;
-  static constexpr bool is_steady = true;
+  using rep = duration::rep;                             ///< type of the count
+  using period = duration::period;                       ///< length of one tick: a nanosecond
+  using time_point = std::chrono::time_point<SimClock>;  ///< type of an instant
+  static constexpr bool is_steady = true;                ///< true: simulated time never goes back
 };
 
 /// An instant of simulated time, counted from the trace's origin.
@@ -67,20 +67,25 @@ constexpr double real(std::int64_t count) {
 /// A number with a unit. `Tag` names the unit and keeps bytes from being added to FLOPs.
 template <class Tag, class Rep>
 struct Quantity {
-  Rep value{};
+  Rep value{};  ///< number in the unit of `Tag`
 
   constexpr Quantity() = default;
   /// Takes the number in this unit.
   constexpr explicit Quantity(Rep v) : value(v) {}
 
   friend constexpr auto operator<=>(const Quantity&, const Quantity&) = default;
+  /// Sum of two quantities.
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity(a.value + b.value); }
+  /// Difference of two quantities.
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.value - b.value); }
+  /// Product of a quantity and a factor without a unit.
   friend constexpr Quantity operator*(Quantity a, Rep factor) { return Quantity(a.value * factor); }
+  /// Adds a quantity.
   constexpr Quantity& operator+=(Quantity other) {
     value += other.value;
     return *this;
   }
+  /// Subtracts a quantity.
   constexpr Quantity& operator-=(Quantity other) {
     value -= other.value;
     return *this;

@@ -7,14 +7,14 @@ namespace vtrain {
 
 /// Kind of a task's work; also its colour in a timeline. Communication has a stream of its own.
 enum class TaskKind : std::uint8_t {
-  Forward,
+  Forward,         ///< forward pass of a block
   Backward,        ///< without the weight gradients, if these are a pass of their own
   WeightGradient,  ///< weight gradients under a schedule that splits the backward pass
-  Recompute,
-  Optimizer,
-  TensorComm,
-  DataComm,
-  PipelineComm,  ///< a message between stages, while its sender continues
+  Recompute,       ///< forward pass repeated before the backward pass
+  Optimizer,       ///< optimizer's update of the weights
+  TensorComm,      ///< communication within a layer
+  DataComm,        ///< communication of gradients and weights among replicas
+  PipelineComm,    ///< a message between stages, while its sender continues
 };
 
 /// True if tasks of this kind are collectives: communication other than messages between stages.
@@ -30,10 +30,10 @@ struct Task {
   double duration_ns = 0;  ///< busy time
   double gap_ns = 0;       ///< idle time after it, and the send that follows it
   std::uint32_t op = 0;    ///< index of the operator in its chunk or, without a micro-batch, in its stage
-  std::int32_t micro_batch = -1;  ///< -1 for tasks outside the micro-batches
-  std::uint16_t stage = 0;        ///< pipeline stage; for a message the sender's
-  std::uint16_t chunk = 0;        ///< chunk of the stage; 0 for tasks outside the micro-batches
-  TaskKind kind = TaskKind::Forward;
+  std::int32_t micro_batch = -1;      ///< -1 for tasks outside the micro-batches
+  std::uint16_t stage = 0;            ///< pipeline stage; for a message the sender's
+  std::uint16_t chunk = 0;            ///< chunk of the stage; 0 for tasks outside the micro-batches
+  TaskKind kind = TaskKind::Forward;  ///< kind of its work
   bool sends = false;  ///< last task of a forward or backward block: its gap ends with the block's send
 };
 

@@ -31,6 +31,7 @@ class OutputFile {
  public:
   /// Takes a descriptor; `path` names the file in errors.
   OutputFile(std::filesystem::path path, int descriptor);
+  /// Takes the other's descriptor; the other then has no file.
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&& other) = delete;
   /// Closes the file, without writing collected pieces.

@@ -47,6 +47,7 @@ class StagedFolder {
   /// Begins a folder under a new name. None if the name exists, or another process is writing it.
   static Result<std::optional<StagedFolder>> try_create_new(const std::filesystem::path& folder,
                                                             const OwnFiles& own_files);
+  /// Takes the other's folder; the other then has none.
   StagedFolder(StagedFolder&&) noexcept;
   StagedFolder& operator=(StagedFolder&&) = delete;
   /// Removes the written files, unless they were committed.

@@ -15,7 +15,9 @@ class UnfinishedWork {
   UnfinishedWork() = default;
   /// `undo` runs at most once, with interrupts held off. It returns false if something stays half-written.
   explicit UnfinishedWork(std::function<bool()> undo);
+  /// Takes the other's work; the other then has none.
   UnfinishedWork(UnfinishedWork&& other) noexcept;
+  /// Undoes its own work unless it is finished, then takes the other's.
   UnfinishedWork& operator=(UnfinishedWork&& other) noexcept;
   /// Undoes the work unless it is finished.
   ~UnfinishedWork();

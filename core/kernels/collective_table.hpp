@@ -15,7 +15,12 @@
 namespace vtrain {
 
 /// Kind of collective: a joint operation of a group of GPUs on a tensor.
-enum class Collective : std::uint8_t { AllReduce, ReduceScatter, AllGather, AllToAll };
+enum class Collective : std::uint8_t {
+  AllReduce,      ///< gives each GPU the sum of all tensors
+  ReduceScatter,  ///< gives each GPU its part of the sum
+  AllGather,      ///< gives each GPU the parts of all
+  AllToAll        ///< gives each GPU a different part of each other GPU's tensor
+};
 
 /// All collectives, in the order of their values.
 inline constexpr std::array kCollectives = {Collective::AllReduce, Collective::ReduceScatter,
@@ -38,8 +43,8 @@ class MessageTable {
  public:
   /// The time of one size.
   struct Entry {
-    double bytes = 0;
-    double nanoseconds = 0;
+    double bytes = 0;        ///< size of the whole tensor
+    double nanoseconds = 0;  ///< time of one call
   };
 
   /// Takes the entries; `std::logic_error` if there is none or the sizes do not rise.

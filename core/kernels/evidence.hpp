@@ -30,8 +30,8 @@ constexpr Evidence worse(Evidence a, Evidence b) {
 
 /// The time of a kernel or a message, and its evidence.
 struct KernelTime {
-  Nanoseconds time{0};
-  Evidence evidence = Evidence::Measured;
+  Nanoseconds time{0};                     ///< duration
+  Evidence evidence = Evidence::Measured;  ///< evidence for the duration
 };
 
 }  // namespace vtrain

@@ -27,8 +27,8 @@ class KernelSurface {
   /// The value at a point, and its evidence: a node of the grid (measured), several nodes (interpolated), or
   /// the rim (extrapolated).
   struct Reading {
-    double value = 0;
-    Evidence evidence = Evidence::Measured;
+    double value = 0;                        ///< value at the point
+    Evidence evidence = Evidence::Measured;  ///< evidence for the value
   };
 
   /// Takes `values[a][b][c]` in one list, the last axis fastest. `std::logic_error` if an axis is empty or

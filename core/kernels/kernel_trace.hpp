@@ -14,13 +14,13 @@ namespace vtrain {
 
 /// One profiled GPU kernel.
 struct Kernel {
-  std::int64_t duration_ns = 0;
+  std::int64_t duration_ns = 0;  ///< busy time, nanoseconds
   std::int64_t gap_ns = 0;  ///< gap from its end to the start of the next recorded kernel; may be negative
 };
 
 /// The kernels of one operator, in the order of the trace.
 struct KernelSequence {
-  std::vector<Kernel> kernels;
+  std::vector<Kernel> kernels;  ///< kernels in the order of their starts
 
   /// Sum of durations.
   std::int64_t duration_ns() const;

@@ -12,7 +12,13 @@ namespace vtrain {
 
 /// The format of a matrix product's inputs. With `Fp8` and `Fp4` the rest of the model (attention, norms,
 /// communication of activations) stays in bf16, as in Transformer Engine.
-enum class Precision : std::uint8_t { Fp32, Fp16, Bf16, Fp8, Fp4 };
+enum class Precision : std::uint8_t {
+  Fp32,  ///< single precision
+  Fp16,  ///< IEEE half precision
+  Bf16,  ///< half precision with the exponent of fp32
+  Fp8,   ///< floating point of 8 bits
+  Fp4    ///< floating point of 4 bits
+};
 /// Number of precisions.
 inline constexpr std::size_t kNumPrecisions = 5;
 

@@ -22,8 +22,8 @@ class MeasuredProducts;
 
 /// One constant as the profile states it.
 struct ProfileConstant {
-  std::string name;
-  double value = 0;
+  std::string name;    ///< key in the profile's JSON
+  double value = 0;    ///< value in `unit`
   std::string unit;    ///< `B`, `B/s`, `FLOP/s`, `1/s`, `ns`, or `1` for a ratio or a count
   std::string source;  ///< origin of the value, or the reason to assume it
 };
@@ -33,7 +33,7 @@ struct ProfileTable {
   /// `gemm bf16`, `products bf16`, `attention flash2`, `attention_backward`, `collectives all_reduce`,
   /// `old_collectives all_reduce`
   std::string name;
-  std::string source;
+  std::string source;           ///< origin of the measurements
   std::int64_t num_points = 0;  ///< number of measured times in it
   /// Mean difference of the measured times from the profile's: the spread of the averaged measurements of one
   /// shape.
@@ -47,7 +47,12 @@ struct ProfileTable {
 
 /// Generations of attention kernels; the software decides which one runs. `Unfused` writes the scores to
 /// memory.
-enum class AttentionKernel : std::uint8_t { Unfused, Flash1, Flash2, Flash3 };
+enum class AttentionKernel : std::uint8_t {
+  Unfused,  ///< matrix products and a softmax
+  Flash1,   ///< FlashAttention
+  Flash2,   ///< FlashAttention-2
+  Flash3    ///< FlashAttention-3
+};
 /// Number of generations of attention kernels.
 inline constexpr std::size_t kNumAttentionKernels = 4;
 
@@ -72,6 +77,7 @@ class AttentionBackward {
   double relative_rate(double heads_times_sequence) const;
   /// The nodes: rising work, and the ratios there.
   const std::vector<double>& work() const { return work_; }
+  /// Ratios at the nodes of `work()`.
   const std::vector<double>& ratio() const { return ratio_; }
 
  private:
@@ -92,26 +98,26 @@ struct TileModel {
 
 /// A GPU type. Efficiencies are fractions of the related peak or bandwidth. Copies share the tables.
 struct GpuProfile {
-  std::string name;       ///< name with the constants that it changes (`ProfileName`)
-  std::string base_name;  ///< name without constants
-  std::string description;
+  std::string name;                        ///< name with the constants that it changes (`ProfileName`)
+  std::string base_name;                   ///< name without constants
+  std::string description;                 ///< a sentence for people
   std::string made_by;                     ///< the command line that wrote the profile, or empty
   std::vector<ProfileConstant> constants;  ///< all constants, in the order of the known names
-  std::vector<ProfileTable> tables;
+  std::vector<ProfileTable> tables;        ///< all groups of measured times
 
-  Bytes memory_capacity{};  ///< usable by a training process
-  Bytes memory_reserve{};   ///< part of the capacity that libraries take
-  BytesPerSecond memory_bandwidth{};
-  FlopsPerSecond peak_rate{};       ///< dense, half precision: the denominator of MFU
-  bool has_bf16 = true;             ///< false: half precision is fp16 alone
-  FlopsPerSecond peak_rate_fp32{};  ///< peak without tensor cores
-  FlopsPerSecond peak_rate_fp8{};   ///< 0 if the GPU has no such tensor cores
-  FlopsPerSecond peak_rate_fp4{};   ///< 0 if the GPU has no such tensor cores
+  Bytes memory_capacity{};            ///< usable by a training process
+  Bytes memory_reserve{};             ///< part of the capacity that libraries take
+  BytesPerSecond memory_bandwidth{};  ///< peak bandwidth of the GPU's memory
+  FlopsPerSecond peak_rate{};         ///< dense, half precision: the denominator of MFU
+  bool has_bf16 = true;               ///< false: half precision is fp16 alone
+  FlopsPerSecond peak_rate_fp32{};    ///< peak without tensor cores
+  FlopsPerSecond peak_rate_fp8{};     ///< 0 if the GPU has no such tensor cores
+  FlopsPerSecond peak_rate_fp4{};     ///< 0 if the GPU has no such tensor cores
   /// Rate of large products in half precision once the GPU is at its power limit; 0 if unknown. Tables time
   /// kernels in bursts, at clocks that training cannot sustain.
   FlopsPerSecond sustained_rate{};
-  FlopsPerSecond sustained_rate_fp8{};  ///< `sustained_rate` in 8 bits; 0 if unknown
-  std::int64_t num_multiprocessors = 0;
+  FlopsPerSecond sustained_rate_fp8{};   ///< `sustained_rate` in 8 bits; 0 if unknown
+  std::int64_t num_multiprocessors = 0;  ///< streaming multiprocessors of the GPU
 
   Nanoseconds kernel_overhead{0};      ///< overhead of every kernel without a table
   double gemm_efficiency = 0;          ///< efficiency in a precision without a table
@@ -128,13 +134,13 @@ struct GpuProfile {
   double gemm_memory_efficiency = 0;  ///< bandwidth part reached by memory-bound products, half precision
 
   // Of kernels that memory bandwidth bounds: the part of it that they reach.
-  double elementwise_efficiency = 0;
-  double gelu_efficiency = 0;
-  double layer_norm_efficiency = 0;
-  double softmax_efficiency = 0;
-  double dropout_efficiency = 0;
-  double optimizer_efficiency = 0;
-  Bytes optimizer_traffic{};  ///< traffic per parameter and update
+  double elementwise_efficiency = 0;  ///< part reached by element-by-element kernels
+  double gelu_efficiency = 0;         ///< part reached by GELU
+  double layer_norm_efficiency = 0;   ///< part reached by norms
+  double softmax_efficiency = 0;      ///< part reached by the softmax of unfused attention
+  double dropout_efficiency = 0;      ///< part reached by dropout
+  double optimizer_efficiency = 0;    ///< part reached by the optimizer's update
+  Bytes optimizer_traffic{};          ///< traffic per parameter and update
   /// Elements per second and multiprocessor in kernels without vector loads and stores; 0 if unknown.
   double strided_element_rate = 0;
 
@@ -160,9 +166,9 @@ struct GpuProfile {
   /// longer.
   std::array<std::shared_ptr<const KernelSurface>, kNumPrecisions> gemm;
   std::array<AttentionRates, kNumAttentionKernels> attention;  ///< rates by `AttentionKernel`
-  AttentionBackward attention_backward;
-  CollectiveTables collectives;      ///< times within a node or NVLink domain
-  CollectiveTables old_collectives;  ///< times with libraries of 2021, if measured
+  AttentionBackward attention_backward;  ///< rate of the backward pass, relative to the forward pass
+  CollectiveTables collectives;          ///< times within a node or NVLink domain
+  CollectiveTables old_collectives;      ///< times with libraries of 2021, if measured
   /// Products of measured shapes; null for none. They take precedence over `gemm`.
   std::shared_ptr<const MeasuredProducts> products;
 
@@ -235,7 +241,7 @@ Result<GpuProfile> load_gpu_profile(const std::string& name);
 
 /// The nodes of a cluster.
 struct NodeShape {
-  std::int64_t gpus = 0;
+  std::int64_t gpus = 0;             ///< GPUs of one node
   std::int64_t gpus_per_island = 0;  ///< GPUs that NVLink joins; 0: as in the profile's nodes
 };
 

@@ -16,10 +16,10 @@ namespace vtrain {
 
 /// One parameter of a policy, as `vtrain policies` shows it.
 struct PolicyParameter {
-  std::string_view name;
-  std::string_view default_value;
-  std::string_view unit{};  ///< empty for choices, and if the default contains it
-  std::string_view summary;
+  std::string_view name;                    ///< key in a spec
+  std::string_view default_value;           ///< value of a spec without the parameter
+  std::string_view unit{};                  ///< empty for choices, and if the default contains it
+  std::string_view summary;                 ///< a phrase for people
   std::vector<std::string_view> choices{};  ///< the only valid values, if limited
   bool is_file = false;                     ///< true if the value is the path of a file that the policy reads
   std::string_view condition{};    ///< `name=value` of another parameter without which it has no effect
@@ -45,6 +45,7 @@ class PolicyArguments {
   bool ignores_gpu_types() const;
   /// Sentence with the new spelling, for a spec whose spelling the next version removes; otherwise empty.
   const std::string& hint() const { return hint_; }
+  /// Sets the sentence of `hint()`.
   void set_hint(std::string hint) { hint_ = std::move(hint); }
   /// The error for a value that the policy cannot use.
   Error bad_value(std::string_view parameter, std::string_view expected) const;
@@ -69,9 +70,10 @@ struct PolicyNeeds {
 
 /// One row of the table. Its texts outlive the registry that it is added to.
 struct PolicyInfo {
-  std::string_view name;
-  std::string_view summary;
-  std::vector<PolicyParameter> parameters{};
+  std::string_view name;                      ///< name in a spec
+  std::string_view summary;                   ///< a sentence for people
+  std::vector<PolicyParameter> parameters{};  ///< parameters that a spec may set
+  /// Makes a policy of checked arguments.
   std::function<Result<std::unique_ptr<Policy>>(const PolicyArguments&)> make{};
   bool is_clairvoyant = false;     ///< true if it knows run times, not only time limits
   bool ignores_gpu_types = false;  ///< true if it plans with the number of all GPUs regardless of type

@@ -61,7 +61,15 @@ class GpuTime {
 };
 
 /// Cause of GPU time without lasting work; `kLossCauses` explains each.
-enum class LossCause : std::uint8_t { LostWork, FailureRestart, Preemption, Resize, Checkpoint, Spread };
+enum class LossCause : std::uint8_t {
+  LostWork,        ///< work since the last checkpoint, lost with a failing node
+  FailureRestart,  ///< noticing a failure and starting again
+  Preemption,      ///< saving and starting again after a preemption
+  Resize,          ///< saving and starting again on another number of GPUs
+  Checkpoint,      ///< writing periodic checkpoints
+  Spread           ///< training slower than on one node
+};
+/// Number of values of `LossCause`.
 inline constexpr std::size_t kNumLossCauses = 6;
 
 /// Names and explanation of a cause.
@@ -90,19 +98,23 @@ inline constexpr std::array<LossCauseInfo, kNumLossCauses> kLossCauses = {{
 /// GPU time that one job lost.
 class LostGpuTime {
  public:
+  /// GPU time lost to a cause.
   GpuTime& operator[](LossCause cause) { return by_cause_[static_cast<std::size_t>(cause)]; }
+  /// GPU time lost to a cause.
   const GpuTime& operator[](LossCause cause) const { return by_cause_[static_cast<std::size_t>(cause)]; }
   /// Adds the losses of another.
   void add(const LostGpuTime& other) {
     for (std::size_t cause = 0; cause < kNumLossCauses; ++cause)
       by_cause_[cause].add(other.by_cause_[cause]);
   }
+  /// Sum over all causes.
   GpuTime total() const {
     GpuTime sum;
     for (const GpuTime& lost : by_cause_)
       sum.add(lost);
     return sum;
   }
+  /// True if the job lost nothing.
   bool none() const { return by_cause_ == std::array<GpuTime, kNumLossCauses>(); }
 
  private:

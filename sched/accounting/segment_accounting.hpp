@@ -29,7 +29,12 @@ enum class SegmentEnd : std::uint8_t {
 class SegmentAccounting {
  public:
   /// The beginning of a job's segment.
-  enum class Start : std::uint8_t { First, AfterPreemption, AfterResize, AfterFailure };
+  enum class Start : std::uint8_t {
+    First,            ///< first start of the job
+    AfterPreemption,  ///< start after a preemption
+    AfterResize,      ///< start on another number of GPUs
+    AfterFailure      ///< start after a failure of a node
+  };
 
   /// All arguments outlive the accounts. Without `placement_speed`, the speed of gangs follows only from the
   /// disruptions' `spread_factor`.
@@ -48,9 +53,10 @@ class SegmentAccounting {
                              SimDuration attained);
   /// The state of one job's accounts.
   struct State {
-    JobOverhead overhead{};
-    Start start = Start::First;
+    JobOverhead overhead{};      ///< overheads of the current segment
+    Start start = Start::First;  ///< kind of the job's next start
   };
+  /// Copies the state of a job's accounts.
   State state(JobId job) const { return {overheads_[job.value], starts_[job.value]}; }
   /// Takes the end of a segment back.
   void restore(JobId job, const State& state) {

@@ -20,9 +20,9 @@ bool is_gpu_type_name(std::string_view text);
 
 /// `num_nodes` equal nodes.
 struct NodeGroup {
-  std::int32_t num_nodes = 0;
-  GpuCount gpus_per_node{0};
-  std::string gpu_type{};  ///< empty if the user named none
+  std::int32_t num_nodes = 0;  ///< number of nodes, at least 1
+  GpuCount gpus_per_node{0};   ///< GPUs on each node, at least 1
+  std::string gpu_type{};      ///< empty if the user named none
   /// GPUs that NVLink joins, a divisor of `gpus_per_node`; 0: all GPUs of a node.
   GpuCount gpus_per_island{0};
   /// Nodes on one leaf switch; the last rack may have fewer; 0: not known. All nodes of groups without this
@@ -37,7 +37,7 @@ bool same_nodes(const NodeGroup& a, const NodeGroup& b);
 
 /// A part of a cluster reserved for one tenant.
 struct VirtualCluster {
-  std::string name{};
+  std::string name{};         ///< name of the tenant
   std::int64_t num_gpus = 0;  ///< its quota; 0: named in the table without a quota
 
   friend bool operator==(const VirtualCluster&, const VirtualCluster&) = default;
@@ -45,8 +45,8 @@ struct VirtualCluster {
 
 /// Description of a cluster.
 struct ClusterSpec {
-  std::vector<NodeGroup> groups;
-  std::string file{};  ///< file it was read from; empty for the short form
+  std::vector<NodeGroup> groups;  ///< groups of equal nodes, in the order of the text or the file
+  std::string file{};             ///< file it was read from; empty for the short form
   /// Omissions and ambiguities of the table that it was read from, one sentence each.
   std::vector<std::string> notes{};
   /// Virtual clusters joined in it, as the table lists them; empty if there are none.
@@ -59,8 +59,9 @@ struct ClusterSpec {
   /// cluster, or both as `FILE@DAY/NAME`.
   static Result<ClusterSpec> parse(const std::string& text);
 
-  /// GPUs and nodes of all groups.
+  /// GPUs of all groups.
   GpuCount total_gpus() const;
+  /// Nodes of all groups.
   std::int32_t total_nodes() const;
   /// GPUs of each node, by `NodeId`.
   std::vector<GpuCount> gpus_by_node() const;

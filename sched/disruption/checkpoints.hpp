@@ -24,8 +24,14 @@ double daly_interval_s(double checkpoint_s, double mtbf_s);
 
 /// Periodic checkpoints, against failures. A job that a policy interrupts is always saved first.
 struct CheckpointRule {
-  enum class Kind : std::uint8_t { None, Interval, Young, Daly };
-  Kind kind = Kind::None;
+  /// Rule that gives the interval: none, a fixed one, Young's or Daly's.
+  enum class Kind : std::uint8_t {
+    None,      ///< no checkpoints
+    Interval,  ///< a fixed interval
+    Young,     ///< Young's interval
+    Daly       ///< Daly's interval
+  };
+  Kind kind = Kind::None;   ///< rule that gives the interval
   SimDuration interval{0};  ///< work between checkpoints, with `Interval`
 
   /// Reads `none`, `young`, `daly` or a duration such as `30m`.
@@ -47,7 +53,7 @@ using ParametersOfModel = std::function<Result<std::int64_t>(std::string_view)>;
 
 /// Treatment of a job whose model is absent or unknown, so that the size of its checkpoint is not known.
 enum class UnknownModel : std::uint8_t {
-  Error,
+  Error,   ///< an error that names the job
   NoTime,  ///< saving and loading take no time
 };
 

@@ -14,8 +14,8 @@ namespace vtrain {
 
 /// Interruptions of jobs, their costs, and checkpoints against them. None by default.
 struct Disruptions {
-  InterruptionCost interruption_cost{};
-  CheckpointRule checkpoints{};
+  InterruptionCost interruption_cost{};    ///< cost of a preemption or a resize
+  CheckpointRule checkpoints{};            ///< times between checkpoints
   CheckpointTimes checkpoint_times{};      ///< times to save and load a job's state
   std::optional<FailureRates> failures{};  ///< random outages
   std::vector<Outage> outages{};           ///< given outages

@@ -34,6 +34,7 @@ class FailureRates {
   double job_mtbf_s(GpuCount num_gpus) const;
   /// Draws the up time of a node, in nanoseconds as a double: it may exceed the range of the clock.
   Nanoseconds draw_up_time(NodeId node, RandomStream& random) const;
+  /// Draws the time to repair a node, in nanoseconds as a double.
   Nanoseconds draw_repair_time(RandomStream& random) const;
   /// Time until a failure is noticed.
   SimDuration detection() const { return detection_; }

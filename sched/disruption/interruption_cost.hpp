@@ -27,14 +27,15 @@ inline double elasticflow_start_overhead(std::int64_t num_gpus, std::int64_t clu
 
 /// Rule for the cost of an interruption, as read without jobs and cluster.
 struct InterruptionRule {
+  /// Rules for the cost.
   enum class Kind : std::uint8_t {
-    None,
+    None,         ///< no cost
     Fixed,        ///< equal for every job
     ElasticFlow,  ///< by the GPUs of gang and cluster (`elasticflow_start_overhead`)
     Checkpoint,   ///< the time to save the state, and as much to load it again
   };
-  Kind kind = Kind::None;
-  SimDuration fixed{0};  ///< cost under `Fixed`
+  Kind kind = Kind::None;  ///< rule for the cost
+  SimDuration fixed{0};    ///< cost under `Fixed`
 
   /// Reads `none`, `elasticflow`, `checkpoint` or a duration such as `30s`; a number alone is seconds.
   static Result<InterruptionRule> parse(std::string_view text);

@@ -21,10 +21,10 @@ enum class OutageKind : std::uint8_t {
 
 /// One node out of service, `[begin, end)`. Outages of one node may overlap: it is back when all have ended.
 struct Outage {
-  NodeId node;
-  OutageKind kind = OutageKind::Failure;
-  SimTime begin{};
-  SimTime end = kNeverEnds;
+  NodeId node;                            ///< node that is out of service
+  OutageKind kind = OutageKind::Failure;  ///< failure or drain
+  SimTime begin{};                        ///< first instant out of service
+  SimTime end = kNeverEnds;               ///< first instant back in service
 
   /// End of an outage from which the node does not come back.
   static constexpr SimTime kNeverEnds = SimTime::max();

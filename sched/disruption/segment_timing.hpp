@@ -10,6 +10,7 @@ namespace vtrain {
 /// Speed of a job: its work in one nanosecond of training, in billionths of a nanosecond, at least 1. Work is
 /// measured in time on the gang that the job's duration or curve is for.
 struct SegmentSpeed {
+  /// Speed of a job on the gang that its duration or curve is for.
   static constexpr std::int64_t kFull = 1'000'000'000;
 
   /// Speed here: less than `kFull` on a gang that is slow because it is spread, more on faster GPUs.
@@ -23,12 +24,13 @@ struct SegmentSpeed {
 /// without work. Then the job trains, with a checkpoint after every `interval` of training. All results
 /// follow from the time held, so the number of queries makes no difference.
 struct SegmentTiming {
+  /// Value of `interval` for a job that writes no checkpoints.
   static constexpr SimDuration kNoCheckpoints = SimDuration::max();
 
   SimDuration setup{0};                   ///< time to restore the state and start the processes
   SimDuration interval = kNoCheckpoints;  ///< training between two checkpoints, above 0
   SimDuration checkpoint{0};              ///< time to write one checkpoint
-  SegmentSpeed speed{};
+  SegmentSpeed speed{};                   ///< speed of the training
 
   /// Work done in the first `held` of the segment.
   SimDuration work(SimDuration held) const;

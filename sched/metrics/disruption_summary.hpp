@@ -19,12 +19,13 @@ struct DisruptionSummary {
   std::int64_t interrupted_jobs = 0;  ///< jobs that a failing node stopped
   std::int64_t resizes = 0;           ///< times that a running job got another number of GPUs
   std::array<double, kNumLossCauses> lost_gpu_hours{};  ///< losses by `LossCause`
-  double useful_gpu_hours = 0;
+  double useful_gpu_hours = 0;                          ///< GPU-hours of lasting work
   /// GPU-hours of nodes out of service, held or not, from the first submission to the last release of GPUs.
   double out_of_service_gpu_hours = 0;
   /// Useful GPU-hours / (GPUs x this period), in [0, 1]: the cluster's goodput.
   double goodput = 0;
 
+  /// Sum of `lost_gpu_hours`.
   double total_lost_gpu_hours() const;
 };
 

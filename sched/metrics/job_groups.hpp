@@ -14,11 +14,11 @@ namespace vtrain {
 
 /// Property of jobs by which figures are split.
 enum class JobGrouping : std::uint8_t {
-  Tenant,
-  User,
-  Queue,
-  Type,  ///< type of GPUs that the job requests
-  Size,  ///< GPUs that it requests: 1, 2, 3-4, 5-8, ...
+  Tenant,  ///< tenant of the job
+  User,    ///< user of the job
+  Queue,   ///< queue where it was submitted
+  Type,    ///< type of GPUs that the job requests
+  Size,    ///< GPUs that it requests: 1, 2, 3-4, 5-8, ...
 };
 
 /// Names of the groupings on the command line, in the order of the enumeration.

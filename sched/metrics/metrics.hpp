@@ -36,10 +36,10 @@ double percentile(std::vector<double>& values, double percent);
 
 /// The rate of fragmentation from the first submission to the last end, a step function of time.
 struct FragmentationSummary {
-  double mean_rate = 0;  ///< mean over time
-  double max_rate = 0;
-  double interval_s = 0;  ///< length of each interval below, seconds
-  std::vector<double> mean_rate_by_interval{};
+  double mean_rate = 0;                         ///< mean over time
+  double max_rate = 0;                          ///< largest rate
+  double interval_s = 0;                        ///< length of each interval below, seconds
+  std::vector<double> mean_rate_by_interval{};  ///< mean over time within each interval
 };
 
 /// Number of intervals into which the period is divided: equal ones of whole nanoseconds, except the last,
@@ -59,26 +59,26 @@ inline constexpr SimDuration kSlowdownThreshold = std::chrono::seconds(10);
 /// Figures over a set of jobs. Averages and percentiles of JCT are over completed jobs, those of queueing
 /// delay over started ones. Averages over an empty set are NaN. `run_metrics` has a row for each member.
 struct JobFigures {
-  std::int64_t jobs = 0;
-  std::int64_t completed = 0;
-  std::int64_t failed = 0;
-  std::int64_t rejected = 0;
-  std::int64_t turned_away = 0;   ///< rejected jobs that the policy turned away
-  std::int64_t lacking_type = 0;  ///< rejected jobs that request a GPU type that the cluster lacks
-  std::int64_t unfinished = 0;
+  std::int64_t jobs = 0;           ///< all jobs of the set
+  std::int64_t completed = 0;      ///< jobs whose work was done
+  std::int64_t failed = 0;         ///< jobs ended at their time limit before their work was done
+  std::int64_t rejected = 0;       ///< jobs too large for the cluster, or rejected by the policy
+  std::int64_t turned_away = 0;    ///< rejected jobs that the policy turned away
+  std::int64_t lacking_type = 0;   ///< rejected jobs that request a GPU type that the cluster lacks
+  std::int64_t unfinished = 0;     ///< jobs that still waited when no event was left
   std::int64_t deadline_jobs = 0;  ///< jobs that have a deadline
-  std::int64_t deadline_met = 0;
+  std::int64_t deadline_met = 0;   ///< jobs with a deadline that completed by it
   /// deadline_met / deadline_jobs; absent if no job has a deadline.
   std::optional<double> deadline_satisfactory_ratio{};
   /// GPU-hours (GPUs requested x run time on them) of jobs that met their deadline / of jobs with a deadline.
   std::optional<double> deadline_satisfactory_ratio_by_gpu_hours{};
-  double avg_jct_s = kNoValue;
-  double p50_jct_s = kNoValue;
-  double p99_jct_s = kNoValue;
-  double avg_queueing_delay_s = kNoValue;
-  double avg_waiting_time_s = kNoValue;  ///< mean over jobs that ended
-  double p50_waiting_time_s = kNoValue;
-  double p99_waiting_time_s = kNoValue;
+  double avg_jct_s = kNoValue;             ///< mean JCT, seconds
+  double p50_jct_s = kNoValue;             ///< median JCT, seconds
+  double p99_jct_s = kNoValue;             ///< 99th percentile of JCT, seconds
+  double avg_queueing_delay_s = kNoValue;  ///< mean queueing delay, seconds
+  double avg_waiting_time_s = kNoValue;    ///< mean waiting time over jobs that ended, seconds
+  double p50_waiting_time_s = kNoValue;    ///< median waiting time over jobs that ended, seconds
+  double p99_waiting_time_s = kNoValue;    ///< 99th percentile of the waiting time, seconds
   /// Mean over completed jobs of max(1, JCT / max(run time, `kSlowdownThreshold`)). The run time is the one
   /// on the requested gang (Feitelson and Rudolph, JSSPP 1998).
   double bounded_slowdown = kNoValue;
@@ -88,20 +88,20 @@ struct JobFigures {
   double finish_time_fairness_max = kNoValue;
   /// Jain's index (1984) of 1 / finish-time fairness over completed jobs, in (0, 1]; 1 is equal treatment.
   double jain_index = kNoValue;
-  std::int64_t preemptions = 0;
-  std::int64_t resizes = 0;  ///< times that a running job got another number of GPUs
+  std::int64_t preemptions = 0;  ///< times that a policy took all GPUs from a running job
+  std::int64_t resizes = 0;      ///< times that a running job got another number of GPUs
 };
 
 /// Figures over the jobs of one group.
 struct GroupFigures {
   std::string name{};    ///< group's name; empty for the jobs without a tenant, user, ...
   double gpu_hours = 0;  ///< GPUs held x hours
-  JobFigures figures{};
+  JobFigures figures{};  ///< figures over the jobs of the group
 };
 
 /// Figures by a property of jobs, in the order in which the trace names the groups.
 struct GroupedFigures {
-  JobGrouping grouping{};
+  JobGrouping grouping{};              ///< property that groups the jobs
   std::vector<GroupFigures> groups{};  ///< groups with jobs
   bool is_asked = false;               ///< true if tables show it
 };
@@ -120,7 +120,7 @@ struct Summary : JobFigures {
   double gpu_utilization_without_drain = kNoValue;
   /// Fragmentation, under placements that keep it.
   std::optional<FragmentationSummary> fragmentation;
-  std::int64_t events = 0;
+  std::int64_t events = 0;                       ///< events that the simulation handled
   std::optional<DisruptionSummary> disruptions;  ///< absent if nothing could cost jobs time
   std::vector<PolicyFigure> figures;             ///< numbers that the policy reports about its own work
   /// Figures by tenant if there are several, and by the requested property, if any.

@@ -19,18 +19,18 @@ namespace vtrain {
 /// Rules for placing a gang. Each is a row of `placements()` and a source file of its name; the two that
 /// consolidate share one file.
 enum class PlacementKind : std::uint8_t {
-  Count,
-  Yarn,
-  BestFit,
-  Consolidate,
-  ConsolidateStrict,
-  Buddy,
-  Fgd,
+  Count,        ///< any free GPUs, wherever they are
+  Yarn,         ///< the first node with room; whole nodes for larger gangs
+  BestFit,      ///< the node with the least room that suffices; whole nodes for larger gangs
+  Consolidate,  ///< the tightest of island, node, rack and cluster with room, in as few parts as possible
+  ConsolidateStrict,  ///< `Consolidate`, but a gang waits for the fewest nodes that can hold it
+  Buddy,              ///< an aligned block of a power of two, the smallest with room
+  Fgd,                ///< the node whose free GPUs it fragments least; whole nodes for larger gangs
 };
 
 /// A row of the table of placements.
 struct PlacementInfo {
-  PlacementKind kind;
+  PlacementKind kind;        ///< placement of this row
   std::string_view name;     ///< name on the command line
   std::string_view summary;  ///< one line
   bool shares_gpus = false;  ///< true if several gangs may use one GPU, each its part
@@ -46,7 +46,7 @@ Result<PlacementKind> parse_placement(std::string_view name);
 
 /// Resources that a gang requests.
 struct GangRequest {
-  GpuCount num_gpus{1};
+  GpuCount num_gpus{1};  ///< GPUs of the gang
   /// Type that its GPUs must have, a position in `Workload::gpu_types`; none: any. Ignored on a cluster that
   /// names no types.
   GpuTypeId gpu_type{};
@@ -68,8 +68,8 @@ struct NodeShare {
   /// Value of `first_gpu` for whole GPUs under placements that share GPUs.
   static constexpr std::int32_t kNoNumber = -1;
 
-  NodeId node;
-  GpuCount gpus{0};
+  NodeId node;       ///< node with the GPUs
+  GpuCount gpus{0};  ///< GPUs on this node
   /// Number of the first of these GPUs on the node, if the placement numbers them; only the placement reads
   /// it.
   std::int32_t first_gpu = 0;
@@ -81,6 +81,7 @@ struct NodeShare {
 /// place that its placement finds best; ties go to the type that the cluster names first.
 class Placement {
  public:
+  /// Takes the row of the table for `info()`.
   explicit Placement(PlacementKind kind) : info_(info_of(kind)) {}
   virtual ~Placement() = default;
 

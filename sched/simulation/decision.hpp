@@ -32,8 +32,8 @@ inline constexpr int kDecisionVersion = 1;
 
 /// The GPUs of one type in the cluster. `Allocation::type` is its place in `ClusterView::types`.
 struct TypeView {
-  std::string name{};  ///< empty where the cluster names none
-  std::int64_t gpus = 0;
+  std::string name{};     ///< empty where the cluster names none
+  std::int64_t gpus = 0;  ///< GPUs of the type, in service or not
 
   friend bool operator==(const TypeView&, const TypeView&) = default;
 };
@@ -51,17 +51,17 @@ struct QuotaView {
 
 /// A tenant, at its place in the tree.
 struct TenantView {
-  std::string name{};
-  std::string parent{};  ///< empty: none
-  double weight = 1;     ///< share among the tenants of one parent
-  std::vector<QuotaView> quotas{};
+  std::string name{};               ///< tenant's name, unique in the tree
+  std::string parent{};             ///< empty: none
+  double weight = 1;                ///< share among the tenants of one parent
+  std::vector<QuotaView> quotas{};  ///< quotas by GPU type
 
   friend bool operator==(const TenantView&, const TenantView&) = default;
 };
 
 /// The cluster with all nodes in service, and the tenants that share it.
 struct ClusterView {
-  std::vector<TypeView> types{};
+  std::vector<TypeView> types{};  ///< GPUs by type, in the order of the cluster
   /// Tenants of the tree, parents first, followed by other tenants whose jobs are known so far.
   std::vector<TenantView> tenants{};
 
@@ -70,7 +70,7 @@ struct ClusterView {
 
 /// One point of T(gpus, type): the speed of a job on a gang on as few nodes as possible.
 struct SpeedPoint {
-  Allocation gpus{};
+  Allocation gpus{};  ///< size and type of the gang
   /// Iterations a second; for a rigid job a multiple of the speed that its run time implies.
   double speed = 0;
 
@@ -79,16 +79,16 @@ struct SpeedPoint {
 
 /// A job as it is submitted.
 struct JobView {
-  JobId id{};
-  std::string name{};
+  JobId id{};             ///< job's number, equal for the whole replay
+  std::string name{};     ///< job's name in the trace
   std::string tenant{};   ///< empty: none
   std::string user{};     ///< empty: none, or the trace does not distinguish users from tenants
   std::string account{};  ///< account that pays for it; empty: none, as for the next two
-  std::string queue{};
-  std::string qos{};
+  std::string queue{};    ///< queue where it was submitted
+  std::string qos{};      ///< quality of service
   std::optional<std::int64_t> priority{};  ///< priority in the trace; higher goes first
-  SimTime submit{};
-  std::optional<SimTime> deadline{};
+  SimTime submit{};                        ///< instant of submission
+  std::optional<SimTime> deadline{};       ///< instant by which it should complete; none: best effort
   /// Run time after which it is ended; its actual run time where none was requested.
   SimDuration time_limit{};
   /// Run time on the GPUs that it requests; only for a policy that `is_clairvoyant`.
@@ -111,7 +111,7 @@ struct JobView {
 
 /// A job that runs or waits, now.
 struct LiveView {
-  JobId id{};
+  JobId id{};               ///< job's number
   Allocation holds{};       ///< GPUs that it holds; 0: it waits
   SimTime holds_since{};    ///< instant at which it got these GPUs
   bool must_keep = false;   ///< true if it runs on a draining node: it may not be stopped or resized
@@ -125,9 +125,9 @@ struct LiveView {
 
 /// The input of a decision: events since the last one, and the state now.
 struct PassEvents {
-  int version = kDecisionVersion;
-  SimTime now{};
-  bool more_to_come = false;  ///< true if a trace is replayed that has more jobs
+  int version = kDecisionVersion;  ///< version of these values
+  SimTime now{};                   ///< instant of the decision
+  bool more_to_come = false;       ///< true if a trace is replayed that has more jobs
   /// True if failures, checkpoints or costs of interruption may take time from jobs in this replay.
   bool disrupted = false;
   bool capacity_changed = false;  ///< true if nodes went out of service or came back since
@@ -144,15 +144,15 @@ struct PassEvents {
 
 /// A job that shall hold GPUs.
 struct Assignment {
-  JobId job{};
-  Allocation gpus{};
+  JobId job{};        ///< job that gets the GPUs
+  Allocation gpus{};  ///< GPUs that it shall hold
 
   friend bool operator==(const Assignment&, const Assignment&) = default;
 };
 
 /// A job that ends now, only under `ProgressRule::Policy`.
 struct Completion {
-  JobId job{};
+  JobId job{};         ///< job that ends
   SimTime end{};       ///< not later than now
   SimTime finished{};  ///< end of its work, which decides on its deadline
 
@@ -161,8 +161,8 @@ struct Completion {
 
 /// The output of a decision. A live job that is not in `run` waits: it is preempted if it runs.
 struct Decision {
-  std::vector<Completion> complete{};
-  std::vector<JobId> reject{};    ///< waiting jobs that never started, rejected for good
+  std::vector<Completion> complete{};  ///< running jobs that end
+  std::vector<JobId> reject{};         ///< waiting jobs that never started, rejected for good
   std::vector<Assignment> run{};  ///< jobs to run, most important first: placement finds room in this order
   std::optional<SimTime> wake_at{};  ///< time of another decision, even if nothing happens before
 
@@ -216,8 +216,10 @@ class DecisionPolicy : public Policy {
 /// free.
 class RoundPolicy : public DecisionPolicy {
  public:
+  /// Takes the length of a round, above 0.
   explicit RoundPolicy(SimDuration round) : round_(round) {}
   void schedule(SchedulingPass& pass) final;
+  /// Length of a round.
   SimDuration round() const { return round_; }
 
  private:

@@ -12,15 +12,19 @@
 
 namespace vtrain {
 
-/// Writes a value on one line, without a line feed at its end. Doubles read back as equal values.
+/// Writes a cluster on one line, without a line feed at its end. Doubles read back as equal values.
 std::string to_json(const ClusterView& cluster);
+/// Writes events on one line, as the cluster.
 std::string to_json(const PassEvents& events);
+/// Writes a decision on one line, as the cluster.
 std::string to_json(const Decision& decision);
 
 /// Reads such an object. Errors name `file`: malformed JSON, an unknown key, a value of another type or out
 /// of range, `events` of another version.
 Result<ClusterView> parse_cluster_view(std::string text, std::string file);
+/// Reads events. Errors: those of `parse_cluster_view`.
 Result<PassEvents> parse_pass_events(std::string text, std::string file);
+/// Reads a decision. Errors: those of `parse_cluster_view`.
 Result<Decision> parse_decision(std::string text, std::string file);
 
 }  // namespace vtrain

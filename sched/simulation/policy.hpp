@@ -25,17 +25,17 @@ class GpusByType;
 enum class JobState : std::uint8_t {
   NotSubmitted,  ///< submission lies in the future
   Waiting,       ///< submitted (or preempted) and without GPUs
-  Running,
-  Completed,
-  Failed,      ///< ended at its time limit before its work was done, see `ProgressRule`
-  Rejected,    ///< larger than the cluster, or rejected by admission control
-  Unfinished,  ///< still waiting when no event was left
-  Cancelled,   ///< withdrawn by a fact, see `JobCancelled`
+  Running,       ///< holds GPUs
+  Completed,     ///< ended with its work done
+  Failed,        ///< ended at its time limit before its work was done, see `ProgressRule`
+  Rejected,      ///< larger than the cluster, or rejected by admission control
+  Unfinished,    ///< still waiting when no event was left
+  Cancelled,     ///< withdrawn by a fact, see `JobCancelled`
 };
 
 /// A number of GPUs for a job, all of one type if a type is named.
 struct Allocation {
-  GpuCount gpus{0};
+  GpuCount gpus{0};  ///< number of GPUs
   /// Number of the type in `GpuTypes`; none: any type that the job may use.
   std::optional<std::uint32_t> type{};
 
@@ -70,10 +70,12 @@ class SchedulingPass {
   /// curve, only under `ProgressRule::Iterations` and `Policy`. A type is only for a policy that
   /// `chooses_types`.
   virtual bool try_start(JobId job, const Allocation& gpus) = 0;
+  /// Starts the job on this number of GPUs, of any type that it may use.
   bool try_start(JobId job, GpuCount num_gpus) { return try_start(job, Allocation{num_gpus}); }
   /// Gives a running job other GPUs, as in `try_start`. False, with nothing changed, if the cluster has no
   /// room for the gang.
   virtual bool try_resize(JobId job, const Allocation& gpus) = 0;
+  /// Gives a running job this number of GPUs, of any type that it may use.
   bool try_resize(JobId job, GpuCount num_gpus) { return try_resize(job, Allocation{num_gpus}); }
   /// Takes a running job's GPUs away. The job waits again and keeps its work.
   virtual void preempt(JobId job) = 0;
@@ -122,11 +124,15 @@ class SchedulingPass {
   const ClusterSpec& cluster() const { return *cluster_; }
   /// Tenants with weights and quotas, partitions and QoS; jobs may name others.
   const TenantTree& tenants() const { return *tenants_; }
-  /// Names by `TenantId`, `UserId`, `AccountId`, `QueueId` and `QosId`.
+  /// Names of tenants by `TenantId`.
   const NameTable& tenant_names() const { return names_->tenants; }
+  /// Names of users by `UserId`.
   const NameTable& user_names() const { return names_->users; }
+  /// Names of accounts by `AccountId`.
   const NameTable& account_names() const { return names_->accounts; }
+  /// Names of queues by `QueueId`.
   const NameTable& queue_names() const { return names_->queues; }
+  /// Names of qualities of service by `QosId`.
   const NameTable& qos_names() const { return names_->qos_names; }
   /// Requirements of a job other than GPUs and time; null: none.
   const JobRequirements* requirements(JobId job) const { return names_->requirements_of(jobs_[job.value]); }
@@ -136,9 +142,11 @@ class SchedulingPass {
   std::span<const Job> jobs() const { return jobs_; }
   /// True if later jobs are known. For policies that reproduce a simulator which looks ahead at the trace.
   bool more_to_come() const { return more_to_come_; }
-  /// In `Policy::begin`: the jobs that hold GPUs, and those that wait, in the order of their ids.
+  /// Jobs that hold GPUs when `Policy::begin` is called, in the order of their ids. Valid only there.
   std::span<const JobId> running() const { return running_; }
+  /// Jobs that wait when `Policy::begin` is called, in the order of their ids. Valid only there.
   std::span<const JobId> waiting() const { return waiting_; }
+  /// State of a job now.
   JobState state(JobId job) const { return progress_[job.value].state; }
   /// True if the job waits or runs.
   bool is_live(JobId job) const { return state(job) == JobState::Running || state(job) == JobState::Waiting; }
@@ -224,29 +232,29 @@ class SchedulingPass {
     double speed = 0;         ///< iterations a second in this segment
     GpuCount num_gpus{0};     ///< GPUs held in this segment
     std::uint32_t run = 0;    ///< number of starts so far; tells a stale end event from a live one
-    JobState state = JobState::NotSubmitted;
+    JobState state = JobState::NotSubmitted;  ///< state now
   };
 
-  SimTime now_{};
-  GpuCount free_gpus_{0};
-  GpuCount usable_gpus_{0};
-  GpuCount total_gpus_{0};
-  bool capacity_changed_ = false;
-  bool shares_gpus_ = false;
-  bool more_to_come_ = false;
-  std::vector<JobId> running_;
-  std::vector<JobId> waiting_;
-  std::vector<JobId> staying_;
-  std::vector<NodeShare> kept_gpus_;
-  std::vector<JobId> interrupted_;
-  const ClusterSpec* cluster_ = nullptr;
-  const GpusByType* gpus_by_type_ = nullptr;
-  const TenantTree* tenants_ = nullptr;
-  const Workload* names_ = nullptr;  ///< also has jobs that policies must not see yet
-  std::span<const Job> jobs_;
-  std::span<const SpeedByGpus> curves_;
-  std::span<const JobProgress> progress_;
-  std::span<const JobOverhead> overheads_;  ///< empty unless something costs jobs time
+  SimTime now_{};                             ///< value of `now()`
+  GpuCount free_gpus_{0};                     ///< value of `free_gpus()`
+  GpuCount usable_gpus_{0};                   ///< value of `usable_gpus()`
+  GpuCount total_gpus_{0};                    ///< value of `total_gpus()`
+  bool capacity_changed_ = false;             ///< value of `capacity_changed()`
+  bool shares_gpus_ = false;                  ///< value of `shares_gpus()`
+  bool more_to_come_ = false;                 ///< value of `more_to_come()`
+  std::vector<JobId> running_;                ///< value of `running()`
+  std::vector<JobId> waiting_;                ///< value of `waiting()`
+  std::vector<JobId> staying_;                ///< value of `staying()`
+  std::vector<NodeShare> kept_gpus_;          ///< value of `kept_gpus()`
+  std::vector<JobId> interrupted_;            ///< value of `interrupted()`
+  const ClusterSpec* cluster_ = nullptr;      ///< value of `cluster()`, never null in a pass
+  const GpusByType* gpus_by_type_ = nullptr;  ///< value of `gpus_by_type()`
+  const TenantTree* tenants_ = nullptr;       ///< value of `tenants()`, never null in a pass
+  const Workload* names_ = nullptr;           ///< also has jobs that policies must not see yet
+  std::span<const Job> jobs_;                 ///< value of `jobs()`
+  std::span<const SpeedByGpus> curves_;       ///< curves by `CurveId`
+  std::span<const JobProgress> progress_;     ///< progress by `JobId`
+  std::span<const JobOverhead> overheads_;    ///< empty unless something costs jobs time
 };
 
 /// Rule by which jobs progress and end under a policy. A rigid job is ended at its time limit under every
@@ -263,7 +271,7 @@ enum class ProgressRule : std::uint8_t {
 /// A number that a policy reports about its own work, for `summary.json` and for people.
 struct PolicyFigure {
   std::string_view name;  ///< a key with its unit, such as `largest_gap_percent`
-  double value = 0;
+  double value = 0;       ///< value in the unit of `name`
 };
 
 /// Decides which jobs hold GPUs. A policy is a pure decision: it has no clock, does no I/O and uses no global
@@ -279,6 +287,7 @@ class Policy {
   /// Called once at every instant at which something arrived or ended, nodes changed, or a pass was requested
   /// with `wake_at`.
   virtual void schedule(SchedulingPass& pass) = 0;
+  /// Rule by which jobs progress and end.
   virtual ProgressRule progress_rule() const { return ProgressRule::Duration; }
   /// True if it repeats the schedule of a log. Then jobs are not ended at their time limits, and under
   /// `count` placement they start even if fewer GPUs are free than they need.

@@ -16,46 +16,46 @@ namespace vtrain {
 
 /// The outcome of one job. `start` and `end` are valid only in states that have them.
 struct JobOutcome {
-  SimTime start{};  ///< first start
-  SimTime end{};
-  SimTime finished{};       ///< end of its work; `end` is later where the policy works in slots
-  SimDuration attained{0};  ///< time for which it held GPUs
-  GpuTime gpu_time;         ///< time held x GPUs held, x the part of each GPU where GPUs are shared
-  std::uint32_t preemptions = 0;
-  std::uint32_t resizes = 0;
-  std::uint32_t failures = 0;  ///< number of times that a failing node stopped it
-  JobState state = JobState::NotSubmitted;
+  SimTime start{};                ///< first start
+  SimTime end{};                  ///< instant at which it left the cluster
+  SimTime finished{};             ///< end of its work; `end` is later where the policy works in slots
+  SimDuration attained{0};        ///< time for which it held GPUs
+  GpuTime gpu_time;               ///< time held x GPUs held, x the part of each GPU where GPUs are shared
+  std::uint32_t preemptions = 0;  ///< times that the policy took all its GPUs
+  std::uint32_t resizes = 0;      ///< times that it got another number of GPUs while it ran
+  std::uint32_t failures = 0;     ///< number of times that a failing node stopped it
+  JobState state = JobState::NotSubmitted;  ///< state at the end of the replay
   bool turned_away = false;  ///< `Rejected` by the policy, not because it is too large for the empty cluster
 };
 
 /// The part of a gang on one node.
 struct GangPart {
-  NodeId node;
-  GpuCount gpus{0};
+  NodeId node;       ///< node with the GPUs
+  GpuCount gpus{0};  ///< GPUs on this node
 
   friend bool operator==(const GangPart&, const GangPart&) = default;
 };
 
 /// One interval in which a job held its gang.
 struct JobSegment {
-  JobId job;
-  SimTime begin{};
-  SimTime end{};
-  GpuCount num_gpus{0};
+  JobId job;                    ///< job that held the gang
+  SimTime begin{};              ///< instant at which it got the gang
+  SimTime end{};                ///< instant at which it released the gang
+  GpuCount num_gpus{0};         ///< GPUs of the gang
   std::vector<GangPart> parts;  ///< the gang by node; empty under `count` placement, which has no nodes
   std::int16_t gpu_share = kWholeGpu;  ///< thousandths used of each GPU
 };
 
 /// The cluster right after the pass of one instant; a step function between samples.
 struct ClusterSample {
-  SimTime time{};
-  std::uint32_t waiting_jobs = 0;
-  GpuCount gpus_in_use{0};  ///< GPUs held as a whole or in part
+  SimTime time{};                  ///< instant of the sample
+  std::uint32_t waiting_jobs = 0;  ///< jobs that wait
+  GpuCount gpus_in_use{0};         ///< GPUs held as a whole or in part
 };
 
 /// The rate of fragmentation (`sched/placement/fragmentation.hpp`) from one instant on.
 struct FragmentationSample {
-  SimTime time{};
+  SimTime time{};   ///< instant of the sample
   double rate = 0;  ///< range [0, 1]; 0 when nothing is free
 };
 

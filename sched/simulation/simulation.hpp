@@ -28,7 +28,7 @@ namespace vtrain {
 
 /// Options of a replay.
 struct SimulationOptions {
-  PlacementKind placement = PlacementKind::Count;
+  PlacementKind placement = PlacementKind::Count;  ///< rule that chooses the GPUs of a gang
   /// A job larger than the cluster is an error instead of a rejection.
   bool strict = false;
   /// Keeps every interval in which a job held GPUs, for the timeline. Costs memory per start.
@@ -57,32 +57,32 @@ Result<SimulationResult> simulate(const Workload& workload, const ClusterSpec& c
 
 /// A running job has done its work, even if its scheduled end was at another time.
 struct JobEnded {
-  JobId job;
+  JobId job;  ///< job that has ended
 };
 
 /// A live job is withdrawn and ends as `Cancelled`.
 struct JobCancelled {
-  JobId job;
+  JobId job;  ///< job that is withdrawn
 };
 
 /// New values for a live job; members that are not set stay as they are.
 struct JobChanged {
-  JobId job;
+  JobId job;                                    ///< job that changes
   std::optional<SimDuration> duration{};        ///< total run time, above 0
   std::optional<SimDuration> requested_time{};  ///< total time limit; 0: none
-  std::optional<SimTime> deadline{};
-  std::optional<GpuCount> num_gpus{};  ///< minimum 1; only while the job waits
+  std::optional<SimTime> deadline{};            ///< new deadline
+  std::optional<GpuCount> num_gpus{};           ///< minimum 1; only while the job waits
 };
 
 /// A node goes out of service. Jobs on it stop, or run to their ends if it drains.
 struct NodeDown {
-  NodeId node;
-  bool drains = false;
+  NodeId node;          ///< node that goes out of service
+  bool drains = false;  ///< true if its jobs run to their ends
 };
 
 /// Removes one reason for a node to be out of service, of those that `NodeDown` or outages gave.
 struct NodeUp {
-  NodeId node;
+  NodeId node;  ///< node that comes back
 };
 
 /// Something that the world outside tells a simulation.
@@ -93,16 +93,16 @@ struct LiveJob {
   JobOutcome outcome{};   ///< outcome so far, with state `Running` or `Waiting`
   double iterations = 0;  ///< iterations of earlier segments, under `ProgressRule::Iterations`
   SegmentAccounting::State accounting{};  ///< state of its accounts, where something costs jobs time
-  bool has_started = false;
+  bool has_started = false;               ///< true if it ever held GPUs
   // Of a job that runs:
-  SimTime resumed{};  ///< instant at which it got its gang
-  GpuCount num_gpus{0};
+  SimTime resumed{};              ///< instant at which it got its gang
+  GpuCount num_gpus{0};           ///< GPUs that it holds
   std::vector<NodeShare> gang{};  ///< the gang's place, under placements that need it to take the gang back
 };
 
 /// A cluster at one instant, after the pass.
 struct SimulationState {
-  SimTime now{};
+  SimTime now{};  ///< instant of the state
   /// The first jobs of the workload, in its order; those after them are submitted later than `now`.
   std::vector<LiveJob> jobs{};
   std::vector<NodeId> out_of_service{};  ///< ascending
@@ -129,7 +129,9 @@ class Simulation {
   /// a state whose jobs hold more than there is; a state for a policy that must begin with an empty cluster.
   static Result<Simulation> begin(Workload workload, const ClusterSpec& cluster, Policy& policy,
                                   const SimulationOptions& options, const SimulationState& state = {});
+  /// Takes over the state of another, which may then only be destroyed or assigned to.
   Simulation(Simulation&&) noexcept;
+  /// Takes over the state of another, which may then only be destroyed or assigned to.
   Simulation& operator=(Simulation&&) noexcept;
   ~Simulation();
 

@@ -29,7 +29,7 @@ struct Quota {
 
 /// One tenant: a group, an account, a virtual cluster. Jobs refer to it by name (`Workload::tenants`).
 struct Tenant {
-  std::string name{};
+  std::string name{};                     ///< name, unique in the tree
   std::optional<std::uint32_t> parent{};  ///< position in `TenantTree::tenants`; none: the root
   double weight = 1;                      ///< share among the tenants of one parent, 0 or more
   std::vector<Quota> quotas{};            ///< one per type at most; empty: none
@@ -39,7 +39,7 @@ struct Tenant {
 
 /// A part of the cluster with rules of its own. Jobs name it as their queue (`Workload::queues`).
 struct Partition {
-  std::string name{};
+  std::string name{};                       ///< name, unique among partitions
   std::vector<std::string> gpu_types{};     ///< GPU types of its nodes; empty: all
   std::vector<std::string> tenants{};       ///< tenants that may use it; empty: all
   std::int64_t priority_tier = 0;           ///< jobs of a higher tier go first
@@ -51,7 +51,7 @@ struct Partition {
 
 /// A quality of service. Jobs name it (`Workload::qos_names`).
 struct Qos {
-  std::string name{};
+  std::string name{};                                 ///< name, unique among QoS
   std::int64_t priority = 0;                          ///< higher goes first
   std::vector<std::string> preempts{};                ///< QoS whose jobs it may stop
   std::optional<std::int64_t> max_gpus{};             ///< most GPUs of one job
@@ -63,9 +63,9 @@ struct Qos {
 
 /// The tenants of a cluster with its partitions and QoS. Parents come before the tenants below them.
 struct TenantTree {
-  std::vector<Tenant> tenants{};
-  std::vector<Partition> partitions{};
-  std::vector<Qos> qos{};
+  std::vector<Tenant> tenants{};        ///< tenants, parents first
+  std::vector<Partition> partitions{};  ///< partitions in the order of the file
+  std::vector<Qos> qos{};               ///< qualities of service in the order of the file
 
   /// True if nothing is given.
   bool empty() const { return tenants.empty() && partitions.empty() && qos.empty(); }

@@ -6,8 +6,9 @@
 /// `docs/example_policy.cpp` is one in full.
 ///
 ///     vtrain::PolicyRegistry registry;
-///     registry.add({.name = "mine", .summary = "…", .make = [](const auto&) { return
-///     std::make_unique<Mine>(); }}); auto scenario = vtrain::Scenario::prepare(spec, warnings, registry);
+///     const auto make = [](const auto&) { return std::make_unique<Mine>(); };
+///     registry.add({.name = "mine", .summary = "…", .make = make});
+///     auto scenario = vtrain::Scenario::prepare(spec, warnings, registry);
 ///     auto run = scenario->run("mine");
 ///
 /// `to_json`, `parse_pass_events` and `parse_decision` take these values to other processes and back.

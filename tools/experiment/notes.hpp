@@ -37,9 +37,9 @@ std::string_view name_of(NoteKind kind);
 
 /// One fact that decides how far results can be trusted.
 struct Note {
-  NoteKind kind = NoteKind::Trace;
-  std::int64_t count = 0;  ///< number of jobs that it is about; 0 for all, or for none
-  std::string text;        ///< a sentence for the reader of the results
+  NoteKind kind = NoteKind::Trace;  ///< subject of the note
+  std::int64_t count = 0;           ///< number of jobs that it is about; 0 for all, or for none
+  std::string text;                 ///< a sentence for the reader of the results
 };
 
 /// The texts alone.

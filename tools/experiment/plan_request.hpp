@@ -22,39 +22,39 @@ namespace vtrain {
 
 /// A request whose arguments have been read.
 struct PlanRequest {
-  TransformerModel model;
-  std::vector<std::string> warnings;  ///< warnings about the model's file
-  std::int64_t global_batch = 0;
-  bool assumes_batch = false;  ///< the batch is neither given nor published for the model
-  TrainingTarget target;
-  std::vector<GpuCount> gpu_counts;
-  Objective objective = Objective::Time;
-  TrainingTerms terms;
-  std::optional<double> deadline_s;
-  PlanSearchOptions search;
-  std::optional<ParallelPlan> beside;
-  std::vector<SpecFile> files;  ///< files that were read
+  TransformerModel model;                 ///< model to train
+  std::vector<std::string> warnings;      ///< warnings about the model's file
+  std::int64_t global_batch = 0;          ///< sequences an iteration
+  bool assumes_batch = false;             ///< the batch is neither given nor published for the model
+  TrainingTarget target;                  ///< GPUs and software to train on
+  std::vector<GpuCount> gpu_counts;       ///< numbers of GPUs to search, ascending
+  Objective objective = Objective::Time;  ///< quantity to minimise
+  TrainingTerms terms;                    ///< tokens to train on, and price
+  std::optional<double> deadline_s;       ///< time to train on all tokens, seconds; none: unlimited
+  PlanSearchOptions search;               ///< options of the search
+  std::optional<ParallelPlan> beside;     ///< another plan to predict; none: it is not given
+  std::vector<SpecFile> files;            ///< files that were read
 };
 
 /// Plans for one number of GPUs, or the reason that there is none.
 struct CountAnswer {
-  GpuCount num_gpus;
-  std::int64_t num_plans = 0;    ///< plans that were examined
-  std::int64_t num_fitting = 0;  ///< examined plans that fit into memory
-  Result<PlanSearchResult> found;
-  std::optional<Result<RankedPlan>> beside;
+  GpuCount num_gpus;                         ///< number of GPUs
+  std::int64_t num_plans = 0;                ///< plans that were examined
+  std::int64_t num_fitting = 0;              ///< examined plans that fit into memory
+  Result<PlanSearchResult> found;            ///< best plans, or the reason that there is none
+  std::optional<Result<RankedPlan>> beside;  ///< prediction of `PlanRequest::beside`; none: it is not given
 };
 
 /// Result of the search.
 struct PlanReport {
-  std::vector<CountAnswer> counts;
+  std::vector<CountAnswer> counts;   ///< answers, in the order of `PlanRequest::gpu_counts`
   std::vector<RankedPlan> fastest;   ///< fastest plan of each count that has any plan
   std::vector<std::size_t> front;    ///< positions in `fastest`, the best by the objective first
   Fallbacks fallbacks;               ///< fallbacks of the best plan
   std::vector<std::string> remarks;  ///< remarks on the best plan
   std::int64_t num_plans = 0;        ///< examined plans of all counts
   std::int64_t num_fitting = 0;      ///< fitting plans of all counts
-  double wall_s = 0;
+  double wall_s = 0;                 ///< time for the search, seconds
 };
 
 /// Reads the arguments. Errors name options, or file and line of the model. Adds the warnings of the model's

@@ -37,9 +37,9 @@ struct RunOptions {
 
 /// One policy's schedule.
 struct RunResult {
-  Summary summary;
-  SimulationResult result;
-  double wall_s = 0;  ///< time for the simulation alone
+  Summary summary;          ///< metrics of the schedule
+  SimulationResult result;  ///< outcomes of the jobs, in the order of the workload
+  double wall_s = 0;        ///< time for the simulation alone, seconds
 };
 
 /// A spec with its inputs read and completed. It does not change after preparation: threads may share it, and
@@ -52,7 +52,9 @@ class Scenario {
   /// looked up in `registry`, which must outlive the scenario.
   static Result<Scenario> prepare(ScenarioSpec spec, std::vector<std::string>& warnings,
                                   const PolicyRegistry& registry = PolicyRegistry::built_in());
+  /// Takes over the inputs of another, which may then only be destroyed or assigned to.
   Scenario(Scenario&&) noexcept;
+  /// Takes over the inputs of another, which may then only be destroyed or assigned to.
   Scenario& operator=(Scenario&&) noexcept;
   ~Scenario();
 
@@ -62,11 +64,15 @@ class Scenario {
   /// Replays the jobs under every policy of the spec. Results are in the order of the policies.
   Result<std::vector<RunResult>> run_all(const RunOptions& options = {}) const;
 
+  /// Spec that `prepare` received.
   const ScenarioSpec& spec() const;
+  /// Jobs after all changes.
   const Workload& workload() const;
+  /// Cluster of the spec, or of the trace.
   const ClusterSpec& cluster() const;
   /// Tenants that share the cluster; empty if none is given.
   const TenantTree& tenants() const;
+  /// Placement of the spec, with `auto` resolved.
   PlacementKind placement() const;
   /// Disruptions of the jobs. None: only policies interrupt jobs.
   const std::optional<Disruptions>& disruptions() const;

@@ -43,34 +43,34 @@ struct ScenarioSpec {
   std::string tenant_tree{};  ///< file; empty: the cluster's virtual clusters, if it has any
   /// A name of `placements()`, or `auto`: `consolidate` for the embedded default, `count` for a trace.
   std::string placement = "auto";
-  PricingArguments pricing{};
-  TransformationArguments transformations{};
-  DisruptionArguments disruptions{};
-  std::vector<std::string> policies{};  ///< specs, `NAME:key=value,...`
-  std::string timeline = "auto";        ///< `always`, `never` or `auto`
-  std::string by{};                     ///< `tenant`, `user`, `queue`, `type` or `size`; empty: none
-  bool spreadsheet_safe = false;        ///< names in tables are safe to open in spreadsheets
-  std::string command{};                ///< original command, for people; may be empty
-  SpecFiles files{};
+  PricingArguments pricing{};                 ///< predictor of run times
+  TransformationArguments transformations{};  ///< changes to the jobs of the trace
+  DisruptionArguments disruptions{};          ///< interruptions of jobs and their costs
+  std::vector<std::string> policies{};        ///< specs, `NAME:key=value,...`
+  std::string timeline = "auto";              ///< `always`, `never` or `auto`
+  std::string by{};                           ///< `tenant`, `user`, `queue`, `type` or `size`; empty: none
+  bool spreadsheet_safe = false;              ///< names in tables are safe to open in spreadsheets
+  std::string command{};                      ///< original command, for people; may be empty
+  SpecFiles files{};                          ///< files that the spec names
 };
 
 /// Request for `vtrain plan`.
 struct PlanSpec {
-  std::string model{};
-  std::string gpus{};
-  TargetArguments target{};
-  std::int64_t global_batch = 0;
-  std::string objective{};
-  std::string deadline{};
-  std::string tokens{};
-  double price = 0;
-  std::int64_t top = 3;
-  std::string beside{};
-  std::int64_t sequence_length = 0;
-  bool offload = false;
-  bool partial_recompute = false;
-  bool zero_bubble = false;
-  SpecFiles files{};
+  std::string model{};            ///< name of `vtrain models`, or a file
+  std::string gpus{};             ///< `512`, `256,512` or `64-512`; empty: all of `target.cluster`
+  TargetArguments target{};       ///< GPUs and software to train on
+  std::int64_t global_batch = 0;  ///< sequences an iteration; 0: as published or assumed
+  std::string objective{};  ///< `time`, `cost` or `gpus`; empty: `cost` with a deadline, otherwise `time`
+  std::string deadline{};   ///< time to train on all tokens, such as `30d`; empty: unlimited
+  std::string tokens{};     ///< tokens to train on, such as `300B`; empty: none given
+  double price = 0;         ///< dollars per GPU-hour; 0: costs are in GPU-hours
+  std::int64_t top = 3;     ///< plans to return for a number of GPUs; 0: all
+  std::string beside{};     ///< another plan to predict, such as `tensor=8,pipeline=2`; empty: none
+  std::int64_t sequence_length = 0;  ///< tokens a sequence; 0: the model's
+  bool offload = false;              ///< value of `PlanSearchOptions::offload`
+  bool partial_recompute = false;    ///< value of `PlanSearchOptions::partial_recompute`
+  bool zero_bubble = false;          ///< value of `PlanSearchOptions::zero_bubble`
+  SpecFiles files{};                 ///< files that the spec names
 };
 
 /// One field of a spec.
@@ -90,14 +90,15 @@ inline constexpr std::int64_t kSpecVersion = 1;
 /// hold the JSON.
 nlohmann::ordered_json spec_to_json(const ScenarioSpec& spec, std::span<const SpecFile> files,
                                     const std::filesystem::path& folder);
+/// The spec of a plan search, as that of a replay.
 nlohmann::ordered_json spec_to_json(const PlanSpec& spec, std::span<const SpecFile> files,
                                     const std::filesystem::path& folder);
 
 /// A spec that was read from a file.
 template <class Spec>
 struct SpecDocument {
-  Spec spec;
-  std::shared_ptr<const JsonDocument> document;
+  Spec spec;                                     ///< spec with the file's values
+  std::shared_ptr<const JsonDocument> document;  ///< document for the lines in errors
 
   /// Turns an option's error into an error of the file's field, with its line. Returns other errors
   /// unchanged.
@@ -114,6 +115,7 @@ Result<SpecDocument<ScenarioSpec>> parse_scenario_spec(std::string text, const s
 
 /// Checks values that are limited to some words or to a range. Errors name the option.
 Result<void> check_spec(const ScenarioSpec& spec);
+/// Checks the values of a plan search in the same way.
 Result<void> check_spec(const PlanSpec& spec);
 
 }  // namespace vtrain

@@ -17,9 +17,9 @@ namespace vtrain {
 
 /// Training amount and price of a GPU-hour: turn iteration times into days and money.
 struct TrainingTerms {
-  double tokens_per_iteration = 0;
-  std::optional<double> usd_per_gpu_hour{};
-  std::optional<double> tokens{};  ///< tokens to train on
+  double tokens_per_iteration = 0;           ///< tokens of one iteration
+  std::optional<double> usd_per_gpu_hour{};  ///< price in dollars; none: costs are in GPU-hours
+  std::optional<double> tokens{};            ///< tokens to train on
 
   /// Iterations needed for all tokens; `tokens` must be set.
   double iterations() const;
@@ -33,7 +33,7 @@ struct TrainingTerms {
 
 /// Training speed of a plan.
 struct TrainingSpeed {
-  double tokens_per_s = 0;
+  double tokens_per_s = 0;    ///< tokens a second on all GPUs
   FlopsPerSecond per_gpu{0};  ///< `model_flops`
   double of_peak = 0;         ///< `per_gpu` over the peak rate
   double masked_share = 0;    ///< share of the model's FLOPs in the masked half of attention
@@ -49,8 +49,8 @@ std::string speed_text(const TrainingSpeed& speed);
 
 /// One row of a table of plans.
 struct PlanRow {
-  std::string label;
-  RankedPlan plan;
+  std::string label;  ///< first cell of the row
+  RankedPlan plan;    ///< plan with its iteration time
 };
 
 /// Rows of plans in aligned columns. Columns in which every plan has the usual value are left out.

@@ -14,17 +14,17 @@ namespace vtrain {
 
 /// One policy's schedule. `result` must outlive the call and have one outcome for each job of the workload.
 struct ReportRun {
-  Summary summary;
-  const SimulationResult* result = nullptr;
+  Summary summary;                           ///< metrics of the schedule
+  const SimulationResult* result = nullptr;  ///< schedule with one outcome for each job
 };
 
 /// Contents of the page. The texts may hold any bytes; they are escaped.
 struct ReportInput {
-  const Workload* workload = nullptr;
-  ClusterSpec cluster;
-  bool gpus_are_shared = false;  ///< jobs may share a GPU, each using a part
-  std::string trace_name;
-  bool deadlines_are_made = false;  ///< a rule made the deadlines; the trace has none
+  const Workload* workload = nullptr;  ///< jobs of all runs; never null
+  ClusterSpec cluster;                 ///< cluster of all runs
+  bool gpus_are_shared = false;        ///< jobs may share a GPU, each using a part
+  std::string trace_name;              ///< name of the trace in the title
+  bool deadlines_are_made = false;     ///< a rule made the deadlines; the trace has none
   std::string
       interruption_cost{};      ///< sentence on the cost of preemption and resizing; empty if neither happens
   std::vector<ReportRun> runs;  ///< one or more, in the order of the table

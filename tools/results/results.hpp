@@ -68,7 +68,7 @@ Result<void> check_run_folder(const std::filesystem::path& folder, const std::ve
 
 /// Destination of runs, and the command that writes them.
 struct RunPlace {
-  std::filesystem::path folder;
+  std::filesystem::path folder;     ///< folder to write to
   std::vector<std::string> places;  ///< folders within it, one for each run; `{""}` for a single one
   std::string command{};            ///< command line as typed, for `run.json`
 };

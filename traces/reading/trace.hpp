@@ -27,9 +27,9 @@ struct ReadOptions {
 
 /// One trace file as input of a reader.
 struct TraceInput {
-  std::string_view text;
-  std::string file;  ///< path for errors; other tables of the format are in its folder
-  ReadOptions options{};
+  std::string_view text;  ///< whole text of the file
+  std::string file;       ///< path for errors; other tables of the format are in its folder
+  ReadOptions options{};  ///< options of the user
 };
 
 /// Rows of a trace that are no jobs to replay (never started, no GPU, still running), counted by reason.
@@ -40,8 +40,8 @@ class SkippedRows {
 
   /// The rows of one reason.
   struct Reason {
-    std::string_view text;  ///< reason such as `no GPU requested`, a string literal
-    std::int64_t count = 0;
+    std::string_view text;   ///< reason such as `no GPU requested`, a string literal
+    std::int64_t count = 0;  ///< number of skipped rows
     /// 1-based lines of the file, at most `kLinesKept`; empty if rows of several files are counted.
     std::vector<std::int64_t> first_lines{};
   };
@@ -73,7 +73,7 @@ struct TraceOrigin {
 
 /// The jobs of a trace, and other data that its reader kept.
 struct Trace {
-  Workload workload{};
+  Workload workload{};                     ///< jobs with the names that they refer to
   std::string format{};                    ///< name of the trace's format
   std::optional<std::int32_t> num_gpus{};  ///< cluster size according to the file (Batsim's `nb_res`)
   std::optional<TraceOrigin> origin{};     ///< empty if times are as written
@@ -90,8 +90,8 @@ std::filesystem::path find_table(const std::filesystem::path& folder, std::strin
 
 /// Another table of a format with several tables, read from the folder of the given file.
 struct CompanionFile {
-  std::string path;
-  std::string text;
+  std::string path;                 ///< path for errors
+  std::string text;                 ///< whole text of the file
   bool has_replaced_bytes = false;  ///< see `Trace::has_replaced_bytes`
 };
 

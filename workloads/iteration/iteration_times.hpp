@@ -35,8 +35,8 @@ struct StageTimes {
 
 /// Times of one iteration. The graph simulation and the fast path fill it alike.
 struct IterationTimes {
-  Nanoseconds iteration{0};
-  std::vector<StageTimes> stages;
+  Nanoseconds iteration{0};          ///< time of the whole iteration
+  std::vector<StageTimes> stages;    ///< times by pipeline stage
   Nanoseconds communication_end{0};  ///< end of the last collective and the send after it
   Nanoseconds communication_sum{0};  ///< time of all collectives of all stages
   std::int64_t slowest_stage = 0;    ///< stage with the most work, the first of equals

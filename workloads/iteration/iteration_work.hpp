@@ -51,7 +51,7 @@ struct Send {
 /// block without operators still passes micro-batches on in order. Other blocks may be empty and then do not
 /// exist.
 struct ChunkWork {
-  std::vector<Operator> forward{};
+  std::vector<Operator> forward{};    ///< operators of the forward pass
   std::vector<Operator> recompute{};  ///< run before the backward pass; may overlap the wait for the gradient
   std::vector<Operator> backward{};   ///< backward pass, without the weight gradients if `weight` has them
   /// Weight gradients as a separate pass. Only for schedules that split the backward pass.
@@ -76,9 +76,9 @@ struct StageWork {
 
 /// Work of one iteration.
 struct IterationWork {
-  std::vector<StageWork> stages{};
-  std::int64_t num_micro_batches = 0;
-  Schedule schedule = Schedule::OneForwardOneBackward;
+  std::vector<StageWork> stages{};                      ///< work by pipeline stage
+  std::int64_t num_micro_batches = 0;                   ///< micro-batches of each pipeline
+  Schedule schedule = Schedule::OneForwardOneBackward;  ///< order of blocks in a stage
   /// Gradient reduction of every stage waits for the last backward pass of stage 0 (as in the public vTrain
   /// release).
   bool reduction_waits_for_first_stage = false;

@@ -20,7 +20,14 @@
 namespace vtrain {
 
 /// End of a job as its trace records it.
-enum class JobStatus : std::uint8_t { Unknown, Completed, Failed, Cancelled, TimedOut, Running };
+enum class JobStatus : std::uint8_t {
+  Unknown,    ///< no recorded end
+  Completed,  ///< ended by itself
+  Failed,     ///< ended with an error
+  Cancelled,  ///< withdrawn by its user or an administrator
+  TimedOut,   ///< ended at its time limit
+  Running     ///< running when the trace ended
+};
 
 /// Names of all statuses, in the order of `JobStatus`: `unknown`, `completed`, `failed`, `cancelled`,
 /// `timeout` and `running`.
@@ -46,7 +53,7 @@ struct Job {
   /// Line of the `Workload`'s files that holds the job, counted from 1 through all files; 0 if no file holds
   /// it.
   std::uint32_t line = 0;
-  SimTime submit{};
+  SimTime submit{};  ///< instant of submission
   /// Priority that the scheduler or user gave, as the trace has it. Larger ones go first; `kNoPriority`
   /// without one.
   std::int64_t priority = kNoPriority;
@@ -58,7 +65,7 @@ struct Job {
   SimDuration requested_time{};
   /// Deadline for the job's end; `kNoDeadline` for a best-effort job.
   SimTime deadline = kNoDeadline;
-  GpuCount num_gpus{1};
+  GpuCount num_gpus{1};           ///< GPUs that it requests, at least 1
   std::int32_t global_batch = 0;  ///< sequences an iteration, 0 when unknown
   std::int64_t iterations = 0;    ///< work to do, 0 when the trace gives a duration instead
   /// Start on the cluster where the trace was recorded; `kNoStart` if the trace has none.
@@ -66,7 +73,7 @@ struct Job {
   GpuCount max_gpus{0};  ///< most GPUs that an elastic policy may give it, 0 if not given
   /// Used part of each of its GPUs, in thousandths; below `kWholeGpu` only for jobs on a shared GPU.
   std::int16_t gpu_share = kWholeGpu;
-  JobStatus status = JobStatus::Unknown;
+  JobStatus status = JobStatus::Unknown;  ///< status that the trace recorded
 
   /// `deadline` of a job without one.
   static constexpr SimTime kNoDeadline = SimTime::max();
@@ -80,6 +87,7 @@ struct Job {
 
   /// True if the job has a priority.
   bool has_priority() const { return priority != kNoPriority; }
+  /// True if the job has a deadline.
   bool has_deadline() const { return deadline != kNoDeadline; }
   /// True if the job leaves a part of its GPUs to other jobs.
   bool shares_gpus() const { return gpu_share < kWholeGpu; }
@@ -119,7 +127,7 @@ struct SourceFile {
 /// The jobs of one trace, ordered by submission (ties in the order of the file), with the names they refer
 /// to.
 struct Workload {
-  std::vector<Job> jobs;
+  std::vector<Job> jobs;            ///< jobs in the order of submission
   NameTable tenants;                ///< names of tenants, by `TenantId`
   NameTable models;                 ///< names of models, by `ModelId`
   NameTable users;                  ///< names of users, by `UserId`
@@ -142,9 +150,11 @@ struct Workload {
   UserId user(std::string_view name_of_user) { return UserId(users.add(name_of_user)); }
   /// The id of a GPU type, added when new.
   GpuTypeId gpu_type(std::string_view name_of_type) { return GpuTypeId(gpu_types.add(name_of_type)); }
-  /// The ids of an account, a queue and a quality of service, added when new.
+  /// The id of an account, added when new.
   AccountId account(std::string_view name) { return AccountId(accounts.add(name)); }
+  /// The id of a queue, added when new.
   QueueId queue(std::string_view name) { return QueueId(queues.add(name)); }
+  /// The id of a quality of service, added when new.
   QosId qos(std::string_view name) { return QosId(qos_names.add(name)); }
   /// Requirements of a job apart from GPUs and time; null: none.
   const JobRequirements* requirements_of(const Job& job) const {

@@ -21,8 +21,8 @@ enum class DependencyKind : std::uint8_t {
 
 /// Another job that a job waits for.
 struct JobDependency {
-  DependencyKind kind = DependencyKind::AfterAny;
-  std::string job{};  ///< its name; no comma is in it
+  DependencyKind kind = DependencyKind::AfterAny;  ///< condition on the other job's end
+  std::string job{};                               ///< its name; no comma is in it
 
   friend bool operator==(const JobDependency&, const JobDependency&) = default;
 };

@@ -14,13 +14,17 @@ class SpeedByGpus {
  public:
   /// The speed on a number of GPUs.
   struct Level {
-    GpuCount num_gpus{0};
-    double iterations_per_s = 0;
+    GpuCount num_gpus{0};         ///< size of the gang
+    double iterations_per_s = 0;  ///< speed on it
+    /// Compares both members.
     bool operator==(const Level&) const = default;
   };
 
   /// Sources of speeds.
-  enum class Source : std::uint8_t { Trace, Predictor };
+  enum class Source : std::uint8_t {
+    Trace,     ///< the trace gives throughputs
+    Predictor  ///< the predictor computes them from model and plan
+  };
 
   /// Levels ascend by GPUs, which are at least 1, and have speeds above 0; `std::logic_error` otherwise.
   explicit SpeedByGpus(std::vector<Level> levels, Source source = Source::Trace);
@@ -35,6 +39,7 @@ class SpeedByGpus {
   Level at_most(GpuCount num_gpus) const;
   /// The smallest level of more than this many GPUs; 0 GPUs when there is none.
   Level above(GpuCount num_gpus) const;
+  /// True if all levels are equal.
   bool operator==(const SpeedByGpus&) const = default;
 
  private:

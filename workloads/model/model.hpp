@@ -11,21 +11,33 @@
 namespace vtrain {
 
 /// The non-linearity of the MLP. `SwiGlu` is gated: it has a third weight matrix.
-enum class Activation : std::uint8_t { Gelu, SwiGlu, SquaredRelu, Relu };
+enum class Activation : std::uint8_t {
+  Gelu,         ///< GELU
+  SwiGlu,       ///< gated SiLU
+  SquaredRelu,  ///< square of ReLU
+  Relu          ///< ReLU
+};
 
 /// The normalisation before attention and MLP, and after the last layer.
-enum class Normalization : std::uint8_t { LayerNorm, RmsNorm };
+enum class Normalization : std::uint8_t {
+  LayerNorm,  ///< normalisation by mean and variance
+  RmsNorm     ///< normalisation by root mean square
+};
 
 /// Encoding of token positions: a learned table next to the word embedding, a rotation of queries and keys,
 /// or none.
-enum class Positions : std::uint8_t { Learned, Rotary, None };
+enum class Positions : std::uint8_t {
+  Learned,  ///< a table next to the word embedding
+  Rotary,   ///< a rotation of queries and keys
+  None      ///< no encoding
+};
 
 /// Bound of `sequence_length`, far beyond every model so far.
 inline constexpr std::int64_t kMaxSequenceLength = std::int64_t{1} << 24;
 
 /// A mixture of experts in place of the MLP. `num_experts` 0: the model is dense.
 struct MixtureOfExperts {
-  std::int64_t num_experts = 0;
+  std::int64_t num_experts = 0;       ///< experts of a layer that tokens are routed to; 0: the model is dense
   std::int64_t top_k = 0;             ///< experts that each token is routed to
   std::int64_t expert_ffn_size = 0;   ///< inner size of one expert
   std::int64_t shared_ffn_size = 0;   ///< inner size of all experts that every token passes, 0 for none
@@ -37,18 +49,18 @@ struct MixtureOfExperts {
   /// Equal groups of experts. For each token a router picks some groups before it picks experts in them
   /// (DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, section 2.1.2). 1: no groups.
   std::int64_t num_groups = 1;
-  std::int64_t groups_per_token = 1;
+  std::int64_t groups_per_token = 1;  ///< groups that the router picks for each token
   friend bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
 };
 
 /// Multi-head latent attention (DeepSeek-AI, "DeepSeek-V2", 2024, section 2.1): queries, keys and values pass
 /// through low-rank projections. `kv_rank` 0: ordinary attention.
 struct LatentAttention {
-  std::int64_t query_rank = 0;  ///< 0: queries are projected directly
-  std::int64_t kv_rank = 0;
+  std::int64_t query_rank = 0;        ///< 0: queries are projected directly
+  std::int64_t kv_rank = 0;           ///< columns of the compressed keys and values; 0: no latent attention
   std::int64_t plain_head_size = 0;   ///< columns of a query or key head without position
   std::int64_t rotary_head_size = 0;  ///< rotated columns of a query or key head; all heads share the key's
-  std::int64_t value_head_size = 0;
+  std::int64_t value_head_size = 0;   ///< columns of a value head
 
   /// Columns of the compressed form with the key's rotated part; includes queries if they are compressed.
   std::int64_t compressed_columns() const { return query_rank + kv_rank + rotary_head_size; }
@@ -66,9 +78,9 @@ struct AttentionWindow {
 /// State-space layers in place of attention: Mamba-2 (Dao and Gu, "Transformers are SSMs", ICLR'24,
 /// arXiv:2405.21060, sections 6 and 7). `num_heads` 0: the model has none.
 struct StateSpace {
-  std::int64_t num_heads = 0;
-  std::int64_t head_size = 0;
-  std::int64_t state_size = 0;
+  std::int64_t num_heads = 0;     ///< heads of a layer; 0: none
+  std::int64_t head_size = 0;     ///< columns of a head
+  std::int64_t state_size = 0;    ///< values of the state for each column of a head
   std::int64_t num_groups = 1;    ///< groups of heads that share the projections into and out of the state
   std::int64_t conv_width = 4;    ///< tokens that the causal convolution sees
   std::int64_t chunk_size = 128;  ///< tokens that are computed together
@@ -85,7 +97,7 @@ struct StateSpace {
 /// over, the hidden state and the embedding of the token after the next are normalised and projected together
 /// (2 h to h), pass some layers and predict with the output layer. `depth` 0: none.
 struct MultiTokenPrediction {
-  std::int64_t depth = 0;
+  std::int64_t depth = 0;       ///< additional tokens that are predicted; 0: none
   bool shares_weights = false;  ///< all depths use the same weights (Nemotron 3)
   /// Letters of the layers of a hybrid, as in `TransformerModel::layer_pattern`; other models use one layer
   /// like the last.
@@ -105,36 +117,36 @@ struct Dropout {
 /// state-space layers; or, with `is_bidirectional`, an encoder like BERT. The defaults are GPT-3's. A size
 /// that is 0 follows from the others; the matching function returns it.
 struct TransformerModel {
-  std::string name{};
-  std::int64_t num_layers = 0;
-  std::int64_t hidden_size = 0;
-  std::int64_t num_heads = 0;
-  std::int64_t sequence_length = 0;
-  std::int64_t vocab_size = 50257;
-  std::int64_t num_kv_heads = 0;   ///< heads of keys and values; 0: as many as `num_heads`
-  std::int64_t size_per_head = 0;  ///< 0: `hidden_size / num_heads`
-  std::int64_t ffn_size = 0;       ///< inner size of the MLP; 0: 4 x `hidden_size`
-  Activation activation = Activation::Gelu;
-  Normalization normalization = Normalization::LayerNorm;
-  Positions positions = Positions::Learned;
-  bool tied_embeddings = true;       ///< the logits use the word embedding
-  bool has_bias = true;              ///< linear layers add a bias
+  std::string name{};                        ///< name for people
+  std::int64_t num_layers = 0;               ///< layers, without embedding and output layer
+  std::int64_t hidden_size = 0;              ///< columns of the hidden state
+  std::int64_t num_heads = 0;                ///< attention heads of a layer
+  std::int64_t sequence_length = 0;          ///< tokens of a sequence in training
+  std::int64_t vocab_size = 50257;           ///< entries of the vocabulary
+  std::int64_t num_kv_heads = 0;             ///< heads of keys and values; 0: as many as `num_heads`
+  std::int64_t size_per_head = 0;            ///< 0: `hidden_size / num_heads`
+  std::int64_t ffn_size = 0;                 ///< inner size of the MLP; 0: 4 x `hidden_size`
+  Activation activation = Activation::Gelu;  ///< non-linearity of the MLP
+  Normalization normalization = Normalization::LayerNorm;  ///< kind of the norms
+  Positions positions = Positions::Learned;                ///< encoding of token positions
+  bool tied_embeddings = true;                             ///< the logits use the word embedding
+  bool has_bias = true;                                    ///< linear layers add a bias
   bool has_qkv_bias = false;         ///< queries, keys and values add a bias even without `has_bias`
   bool has_qk_norm = false;          ///< queries and keys are normalised, head by head
   bool scales_rotation = false;      ///< sines and cosines are multiplied by a factor that is not 1 (YaRN)
   bool clamps_activation = false;    ///< the inputs of the non-linearity are clamped (gpt-oss)
   bool is_bidirectional = false;     ///< a token attends to those after it as well
   bool has_attention_sinks = false;  ///< each head learns a score that takes part in the softmax (gpt-oss)
-  MixtureOfExperts experts{};
-  LatentAttention latent{};
-  AttentionWindow window{};
-  StateSpace state_space{};
+  MixtureOfExperts experts{};        ///< experts in place of the MLP, if any
+  LatentAttention latent{};          ///< latent attention, if any
+  AttentionWindow window{};          ///< window of the attention, if any
+  StateSpace state_space{};          ///< state-space layers, if any
   /// One letter for each layer of a hybrid; each is one half of an ordinary layer. `M` state space, `*`
   /// attention, `-` MLP, `E` experts (the `hybrid_override_pattern` of Nemotron-H). Empty: every layer has
   /// attention and, after it, an MLP or experts.
   std::string layer_pattern{};
-  MultiTokenPrediction prediction{};
-  std::optional<Dropout> dropout{};  ///< none: the software stack decides
+  MultiTokenPrediction prediction{};  ///< multi-token prediction, if any
+  std::optional<Dropout> dropout{};   ///< none: the software stack decides
 
   /// Heads of keys and values.
   std::int64_t kv_heads() const { return num_kv_heads > 0 ? num_kv_heads : num_heads; }

@@ -67,21 +67,21 @@ std::span<const std::string_view> attention_names();
 /// A parallel plan: tensor x context x data x pipeline GPUs. `plan_fields` has a row for each member. A new
 /// member needs a row there, and code that uses it.
 struct ParallelPlan {
-  std::int64_t tensor = 1;
-  std::int64_t data = 1;
-  std::int64_t pipeline = 1;
-  std::int64_t global_batch = 0;  ///< sequences an iteration
-  std::int64_t micro_batch = 0;   ///< sequences a micro-batch
-  Recompute recompute = Recompute::Full;
+  std::int64_t tensor = 1;                ///< GPUs that split each layer's weights
+  std::int64_t data = 1;                  ///< replicas with different sequences
+  std::int64_t pipeline = 1;              ///< pipeline stages
+  std::int64_t global_batch = 0;          ///< sequences an iteration
+  std::int64_t micro_batch = 0;           ///< sequences a micro-batch
+  Recompute recompute = Recompute::Full;  ///< activations that the backward pass computes again
   /// Norms and dropout are split along the sequence over the tensor-parallel group (Korthikanti et al.,
   /// 2022).
   bool sequence_parallel = false;
-  std::int64_t context = 1;         ///< parts of a sequence on different GPUs
-  std::int64_t virtual_stages = 1;  ///< model chunks on each pipeline stage
-  std::int64_t expert = 1;          ///< GPUs over which the experts of a layer are spread
-  Sharding sharding = Sharding::None;
-  Schedule schedule = Schedule::OneForwardOneBackward;
-  Precision precision = Precision::Fp16;
+  std::int64_t context = 1;                             ///< parts of a sequence on different GPUs
+  std::int64_t virtual_stages = 1;                      ///< model chunks on each pipeline stage
+  std::int64_t expert = 1;                              ///< GPUs over which the experts of a layer are spread
+  Sharding sharding = Sharding::None;                   ///< training state that replicas split among them
+  Schedule schedule = Schedule::OneForwardOneBackward;  ///< order in which stages work on micro-batches
+  Precision precision = Precision::Fp16;                ///< format of matrix products
   /// The embedding counts as a layer of the first stage, and the output layer as one of the last, when layers
   /// are spread evenly (Megatron-Core: account_for_embedding_in_pipeline_split,
   /// account_for_loss_in_pipeline_split).
@@ -100,7 +100,7 @@ struct ParallelPlan {
   /// set; neighbours are in one set (hybrid sharding: data_parallel_replicate_degree of torchtitan,
   /// num_distributed_optimizer_instances of Megatron-FSDP).
   std::int64_t replicate = 1;
-  AttentionChoice attention = AttentionChoice::Stack;
+  AttentionChoice attention = AttentionChoice::Stack;  ///< kernel of attention
 
   /// All GPUs of the plan.
   GpuCount num_gpus() const {
@@ -122,8 +122,8 @@ std::int64_t chunk_size(const TransformerModel& model, const ParallelPlan& plan)
 
 /// Consecutive layers of a model.
 struct LayerRange {
-  std::int64_t first = 0;
-  std::int64_t count = 0;
+  std::int64_t first = 0;  ///< first layer, from 0
+  std::int64_t count = 0;  ///< number of layers
 };
 
 /// The layers of one model chunk of a stage. The first chunks of all stages come first, in the order of the

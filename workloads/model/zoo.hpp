@@ -12,8 +12,8 @@ namespace vtrain {
 
 /// A published model.
 struct ZooModel {
-  std::string_view family{};  ///< `GPT-3`, `Llama 3.1`, ...
-  TransformerModel architecture{};
+  std::string_view family{};        ///< `GPT-3`, `Llama 3.1`, ...
+  TransformerModel architecture{};  ///< model with its published sizes
   /// Sequences per iteration, as published; 4 Mi tokens if nothing is published.
   std::int64_t global_batch = 0;
   bool batch_is_published = false;  ///< `global_batch` was published

@@ -46,8 +46,9 @@ struct StageMemory {
 /// Parameters on one GPU of a stage. All replicas have `shared`; only replicas with the same experts have
 /// `routed`.
 struct StageParameters {
-  double shared = 0;
-  double routed = 0;
+  double shared = 0;  ///< parameters that all replicas have
+  double routed = 0;  ///< parameters of experts
+  /// All parameters of the GPU.
   double total() const { return shared + routed; }
 };
 

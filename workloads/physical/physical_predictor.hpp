@@ -33,6 +33,7 @@ struct Fallbacks {
   std::vector<std::string> extrapolated{};  ///< operators and messages outside the measured sizes
   std::vector<std::string> missing{};       ///< data that profile or stack lack, a sentence each
 
+  /// True if every number was measured or interpolated.
   bool empty() const { return extrapolated.empty() && missing.empty(); }
   /// All fallbacks, a sentence each.
   std::vector<std::string> sentences() const;
@@ -51,14 +52,14 @@ struct PhysicalProvenance {
   /// Facts about plan and model on this stack that a user should know, though no number is missing for them;
   /// a sentence each.
   std::vector<std::string> remarks;
-  Fallbacks fallbacks;
+  Fallbacks fallbacks;  ///< numbers that were extrapolated or missing
 };
 
 /// The work of an iteration, its memory and the sources of both.
 struct PhysicalPrediction {
-  IterationWork work;
-  MemoryEstimate memory;
-  PhysicalProvenance provenance;
+  IterationWork work;             ///< work of each stage
+  MemoryEstimate memory;          ///< memory of a GPU on the fullest stage
+  PhysicalProvenance provenance;  ///< sources of both
 };
 
 /// Predicts one iteration: `fast_iteration_times` or a graph of `work` gives the time. A plan that does not

@@ -30,7 +30,7 @@ Result<Schedule> parse_schedule(std::string_view name);
 
 /// Work of a block for its micro-batch.
 enum class Pass : std::uint8_t {
-  Forward,
+  Forward,   ///< forward pass
   Backward,  ///< backward pass and the recomputation before it; no weight gradients if the schedule splits
              ///< them off
   Weight,    ///< weight gradients, if the schedule splits the backward pass
@@ -38,23 +38,23 @@ enum class Pass : std::uint8_t {
 
 /// Size of a pipeline; every number is at least 1.
 struct PipelineShape {
-  std::int64_t num_stages = 1;
-  std::int64_t num_chunks = 1;  ///< model chunks (virtual stages) on each stage
-  std::int64_t num_micro_batches = 1;
+  std::int64_t num_stages = 1;         ///< stages of the pipeline
+  std::int64_t num_chunks = 1;         ///< model chunks (virtual stages) on each stage
+  std::int64_t num_micro_batches = 1;  ///< micro-batches of an iteration
 };
 
 /// One pass of one micro-batch through one chunk of the stage.
 struct StageBlock {
-  Pass pass = Pass::Forward;
-  std::uint16_t chunk = 0;
-  std::int32_t micro_batch = 0;
+  Pass pass = Pass::Forward;     ///< kind of the pass
+  std::uint16_t chunk = 0;       ///< chunk of the stage, from 0
+  std::int32_t micro_batch = 0;  ///< micro-batch, from 0
 };
 
 /// Blocks that are run `repeats` times (0: not at all), each time on micro-batches `stride` further on.
 struct BlockLoop {
-  std::vector<StageBlock> blocks;
-  std::int64_t repeats = 1;
-  std::int64_t stride = 1;
+  std::vector<StageBlock> blocks;  ///< blocks of the first round
+  std::int64_t repeats = 1;        ///< rounds; 0: none
+  std::int64_t stride = 1;         ///< micro-batches between two rounds
 };
 
 /// All blocks of a stage in order. Each pass of each chunk takes the micro-batches from 0 on, one after the

@@ -13,8 +13,8 @@ namespace vtrain {
 
 /// The machine of a configuration, and the folder of its measured kernels.
 struct ReleaseMachine {
-  std::string gpu_name = "A100";
-  std::int64_t node_size = 8;  ///< GPUs a node
+  std::string gpu_name = "A100";  ///< name of the GPU in any case
+  std::int64_t node_size = 8;     ///< GPUs a node
   /// Bandwidth of a node, Gbit/s; absent if the file has none, for which the release takes 800.
   std::optional<double> inter_node_bandwidth{};
   double intra_node_bandwidth = 150;  ///< bus bandwidth within a node, GB/s
@@ -23,17 +23,18 @@ struct ReleaseMachine {
 
 /// One configuration, complete and checked.
 struct VtrainConfig {
-  std::string file{};  ///< name that the user gave; may be empty
-  TransformerModel model{};
-  ParallelPlan plan{};
+  std::string file{};        ///< name that the user gave; may be empty
+  TransformerModel model{};  ///< model of the file
+  ParallelPlan plan{};       ///< plan of the file
   /// The micro-batch in the file. The release takes the batch of a one-stage plan as one micro-batch, and
   /// `plan` holds that. A model of the hardware needs the real micro-batch.
   std::int64_t given_micro_batch = 0;
-  ReleaseMachine machine{};
+  ReleaseMachine machine{};  ///< machine of the file
 };
 
-/// Most stages and layers that are accepted; they bound the memory that a plan takes.
+/// Most pipeline stages that are accepted; a bound on the memory that a plan takes.
 inline constexpr std::int64_t kMaxStages = 1024;
+/// Most layers that are accepted; a bound on the memory that a plan takes.
 inline constexpr std::int64_t kMaxLayers = 65536;
 
 /// Reads a configuration. Absent keys have the release's defaults; the three parallel sizes and `num_gpus`

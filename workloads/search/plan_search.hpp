@@ -31,7 +31,7 @@ struct PlanSearchOptions {
   /// Plans without virtual stages may use the schedule ZB-H1, if a fork of the stack's framework has it
   /// (`PlanChoices::zero_bubble`).
   bool zero_bubble = false;
-  PlanLimits limits{};
+  PlanLimits limits{};  ///< degrees that the plans must have
 };
 
 /// Plans that a search found, and their numbers.
@@ -50,9 +50,11 @@ class PlanSearch {
   PlanSearch(TransformerModel model, const GpuProfile& profile, const Stack& stack);
   ~PlanSearch();
 
-  /// Model, GPU and software of the plans.
+  /// Model of the plans.
   const TransformerModel& model() const;
+  /// GPU of the plans.
   const GpuProfile& profile() const;
+  /// Software of the plans.
   const Stack& stack() const;
 
   /// Iteration time of one plan, which must have passed `check_plan`.

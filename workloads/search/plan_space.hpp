@@ -16,10 +16,10 @@ struct TransformerModel;
 
 /// Degrees that a plan must have, if they are given.
 struct PlanLimits {
-  std::optional<std::int64_t> tensor{};
-  std::optional<std::int64_t> context{};
-  std::optional<std::int64_t> pipeline{};
-  std::optional<std::int64_t> data{};
+  std::optional<std::int64_t> tensor{};    ///< tensor-parallel degree; none: any
+  std::optional<std::int64_t> context{};   ///< context-parallel degree; none: any
+  std::optional<std::int64_t> pipeline{};  ///< number of pipeline stages; none: any
+  std::optional<std::int64_t> data{};      ///< data-parallel degree; none: any
 
   /// True if the plan has these degrees.
   bool allow(const ParallelPlan& plan) const;

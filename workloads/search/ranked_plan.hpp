@@ -17,17 +17,21 @@ namespace vtrain {
 
 /// A plan with its iteration time by the physical predictor, the parts of that time, and its memory.
 struct RankedPlan {
-  ParallelPlan plan{};
-  Nanoseconds iteration{0};
-  MemoryEstimate memory{};
-  Breakdown breakdown{};  ///< parts of the time of the slowest stage
+  ParallelPlan plan{};       ///< parallel plan
+  Nanoseconds iteration{0};  ///< time of one iteration
+  MemoryEstimate memory{};   ///< memory of a GPU on the fullest stage
+  Breakdown breakdown{};     ///< parts of the time of the slowest stage
   /// Its time uses numbers that no measurement covers (`Fallbacks`). Set only for the fastest plan of a
   /// search.
   bool has_fallbacks = false;
 };
 
 /// Quantity that the best plan minimises.
-enum class Objective : std::uint8_t { Time, Cost, Gpus };
+enum class Objective : std::uint8_t {
+  Time,  ///< time of an iteration
+  Cost,  ///< GPU-seconds of an iteration
+  Gpus   ///< number of GPUs
+};
 
 /// Cost of an iteration with a plan: the time for which it holds its GPUs, in GPU-seconds. A price per
 /// GPU-hour scales it and does not change the order.

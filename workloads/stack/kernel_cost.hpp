@@ -16,10 +16,10 @@ namespace vtrain {
 /// `batch` independent products of an m x k and a k x n matrix. For a linear layer's forward pass m counts
 /// tokens, n outputs and k inputs; the gradient of its input is the product {m, k, n}.
 struct GemmShape {
-  std::int64_t m = 1;
-  std::int64_t n = 1;
-  std::int64_t k = 1;
-  std::int64_t batch = 1;
+  std::int64_t m = 1;      ///< rows of the result
+  std::int64_t n = 1;      ///< columns of the result
+  std::int64_t k = 1;      ///< inner dimension
+  std::int64_t batch = 1;  ///< number of products
 };
 
 /// Time of one GEMM kernel: the roofline of its arithmetic and traffic, times the ratio of kernels to
@@ -54,10 +54,10 @@ KernelTime weight_gradient_time(const GpuProfile& profile, Precision precision, 
 /// Linear layers of the experts of one GPU as one kernel: `rows` rows in all, spread evenly over
 /// `num_experts` weights of n outputs and k inputs.
 struct GroupedGemmShape {
-  std::int64_t rows = 1;
-  std::int64_t n = 1;
-  std::int64_t k = 1;
-  std::int64_t num_experts = 1;
+  std::int64_t rows = 1;         ///< rows of all experts together
+  std::int64_t n = 1;            ///< outputs of each weight
+  std::int64_t k = 1;            ///< inputs of each weight
+  std::int64_t num_experts = 1;  ///< weights, one for each expert
 };
 
 /// Time of a grouped GEMM in forward layout: one GEMM of all rows and 160 more for each expert. The 160 is
@@ -74,13 +74,13 @@ KernelTime grouped_weight_gradient_time(const GpuProfile& profile, Precision pre
 
 /// Attention on one GPU, causal unless `is_bidirectional`.
 struct AttentionShape {
-  std::int64_t sequence = 1;     ///< tokens that are attended to
-  std::int64_t queries = 1;      ///< tokens that attend: `sequence` / context-parallel degree
-  std::int64_t heads = 1;        ///< micro-batch x attention heads on this GPU
-  std::int64_t head_size = 128;  ///< columns of a query or key head
-  std::int64_t value_head_size = 128;
-  std::int64_t window = 0;        ///< tokens that a token attends to; 0: all before it
-  bool is_bidirectional = false;  ///< a token attends to those after it as well
+  std::int64_t sequence = 1;           ///< tokens that are attended to
+  std::int64_t queries = 1;            ///< tokens that attend: `sequence` / context-parallel degree
+  std::int64_t heads = 1;              ///< micro-batch x attention heads on this GPU
+  std::int64_t head_size = 128;        ///< columns of a query or key head
+  std::int64_t value_head_size = 128;  ///< columns of a value head
+  std::int64_t window = 0;             ///< tokens that a token attends to; 0: all before it
+  bool is_bidirectional = false;       ///< a token attends to those after it as well
 };
 
 /// Time of a flash-attention kernel. Forward it takes heads x sequence x queries x (head size + value head
@@ -98,7 +98,14 @@ KernelTime attention_backward_time(const GpuProfile& profile, AttentionKernel ke
                                    const AttentionShape& shape);
 
 /// Kinds of kernels that memory bandwidth bounds; each reaches its own fraction of it.
-enum class MemoryKernel : std::uint8_t { Elementwise, Gelu, LayerNorm, Softmax, Dropout, Optimizer };
+enum class MemoryKernel : std::uint8_t {
+  Elementwise,  ///< element-by-element operations
+  Gelu,         ///< GELU and other non-linearities
+  LayerNorm,    ///< norms
+  Softmax,      ///< softmax of unfused attention
+  Dropout,      ///< dropout
+  Optimizer     ///< optimizer's update
+};
 
 /// Time of `num_kernels` kernels that move `traffic` together.
 Nanoseconds memory_kernel_time(const GpuProfile& profile, MemoryKernel kind, Bytes traffic, int num_kernels);
@@ -108,7 +115,7 @@ struct EagerWork {
   double strided_passes = 0;   ///< passes of kernels that handle one element at a time
   double strided_traffic = 0;  ///< bytes per element and strided pass
   double traffic = 0;          ///< bytes per element, all other kernels together
-  int num_kernels = 0;
+  int num_kernels = 0;         ///< kernels that are launched
 };
 
 /// Time of such work on `elements`. PyTorch does not use vector loads and stores if an operand is broadcast
@@ -123,8 +130,8 @@ Nanoseconds scan_kernel_time(const GpuProfile& profile, Bytes traffic, int num_k
 /// Members of a communicator, placed as Megatron places them. `per_node` of them share an NVLink domain: a
 /// node, or a rack with NVLink throughout. The group lies within one domain if `size` <= `per_node`.
 struct GpuGroup {
-  std::int64_t size = 1;
-  std::int64_t per_node = 1;
+  std::int64_t size = 1;      ///< members of the group
+  std::int64_t per_node = 1;  ///< members in one NVLink domain
 };
 
 /// Generation of the libraries (cuBLAS, NCCL) that run the kernels.

@@ -36,6 +36,7 @@ struct MemoryRules {
   Dropout dropout{.attention = true, .hidden = true};
   /// With sequence parallelism, the gathered inputs of matrix products are kept instead of gathered again.
   bool keeps_gathered_inputs = false;
+  /// Activations that selective recomputation drops.
   SelectiveRecompute selective = SelectiveRecompute::AttentionScores;
   /// Bytes at the loss for each logit on a GPU: the logits and the values computed from them.
   double loss_bytes = 8;

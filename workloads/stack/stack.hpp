@@ -103,8 +103,8 @@ struct WiderProducts {
 /// Least time in which the CPU of an x86 host issues the kernels of a layer's passes; on others it is
 /// `GpuProfile::host_issue_factor` times as long.
 struct IssueFloor {
-  Nanoseconds forward{0};
-  Nanoseconds backward{0};
+  Nanoseconds forward{0};   ///< floor of the forward pass
+  Nanoseconds backward{0};  ///< floor of the backward pass
 };
 
 /// Exchange of keys and values between the parts of a sequence that context parallelism spreads over GPUs.
@@ -132,7 +132,7 @@ struct EagerParts {
 
 /// Part of a layer that the GPU runs as CUDA graphs, which take the CPU no time.
 enum class CudaGraphs : std::uint8_t {
-  None,
+  None,       ///< no part
   Router,     ///< the half with experts, up to the router and the preparation of the dispatch
   Layer,      ///< `Router` and attention: all but the experts
   Iteration,  ///< the whole iteration
@@ -141,11 +141,11 @@ enum class CudaGraphs : std::uint8_t {
 /// Choices of the plans of a search, in addition to degrees of parallelism. The defaults are those of
 /// Megatron-Core.
 struct PlanChoices {
-  bool tensor = true;  ///< the framework has tensor parallelism
-  bool context = true;
-  bool pipeline = true;
-  bool virtual_stages = true;
-  bool expert = true;
+  bool tensor = true;                ///< the framework has tensor parallelism
+  bool context = true;               ///< the framework has context parallelism
+  bool pipeline = true;              ///< the framework has pipeline parallelism
+  bool virtual_stages = true;        ///< the framework has virtual stages
+  bool expert = true;                ///< the framework has expert parallelism
   bool sequence_parallel = true;     ///< always with tensor parallelism
   bool ends_count_as_layers = true;  ///< fewer layers on the stages with the embedding and the output layer
   /// Activations may wait in the memory of the CPU, with one stage and without recomputation (Megatron-Core:
@@ -157,21 +157,21 @@ struct PlanChoices {
   /// Selective recomputation is for latent attention alone (`SelectiveRecompute::AttentionScores`, scores not
   /// kept). In other models it would save nothing.
   bool latent_recompute = false;
-  std::vector<Recompute> recompute = {Recompute::Full, Recompute::None};
-  std::vector<Sharding> sharding = {Sharding::None, Sharding::Optimizer};
-  std::vector<Schedule> schedules = {Schedule::OneForwardOneBackward};
+  std::vector<Recompute> recompute = {Recompute::Full, Recompute::None};   ///< recomputation to try
+  std::vector<Sharding> sharding = {Sharding::None, Sharding::Optimizer};  ///< sharding to try
+  std::vector<Schedule> schedules = {Schedule::OneForwardOneBackward};     ///< pipeline schedules to try
   /// A fork of the framework has ZB-H1 (sail-sg/zero-bubble, of Megatron-Core).
   bool zero_bubble = false;
-  Precision precision = Precision::Bf16;
+  Precision precision = Precision::Bf16;  ///< precision of plans without one
 };
 
 /// A software stack. Each definition names the sources of its numbers.
 struct Stack {
-  std::string name{};
-  std::string summary{};
-  AttentionKernel attention = AttentionKernel::Flash3;
-  Libraries libraries = Libraries::Current;
-  ElementwiseKernels elementwise = ElementwiseKernels::Fused;
+  std::string name{};                                          ///< name on the command line
+  std::string summary{};                                       ///< a sentence for people
+  AttentionKernel attention = AttentionKernel::Flash3;         ///< kernel of attention in 16 bits
+  Libraries libraries = Libraries::Current;                    ///< generation of cuBLAS and NCCL
+  ElementwiseKernels elementwise = ElementwiseKernels::Fused;  ///< memory-bound kernels of layers
   /// Ratio of the memory traffic of a layer's memory-bound kernels to that of fused ones: at least 1. Eager
   /// execution writes every intermediate and has more.
   double traffic_factor = 1;
@@ -179,39 +179,41 @@ struct Stack {
   /// Part of `loss_bytes_per_logit` that converts logits from half to single precision and their gradients
   /// back.
   double loss_conversion_bytes = 0;
-  IssueFloor issue_floor{};
-  /// Additional time for the experts of a layer, and for each expert that a GPU holds.
+  IssueFloor issue_floor{};  ///< floor of a layer without its experts
+  /// Additional time for the experts of a layer.
   IssueFloor experts_issue{};
-  IssueFloor expert_issue{};
-  CudaGraphs graphs = CudaGraphs::None;
+  IssueFloor expert_issue{};             ///< additional time for each expert that a GPU holds
+  CudaGraphs graphs = CudaGraphs::None;  ///< part of a layer that is a CUDA graph
   /// The products of experts quantise their inputs and apply the activation themselves.
   bool fuses_experts = false;
-  EagerParts eager{};
+  EagerParts eager{};  ///< features left to PyTorch's own kernels
   /// Scores, top-k and the balancing loss of a router are one kernel each, instead of many kernels of
   /// PyTorch.
   bool fuses_router = true;
-  WiderProducts wider{};
+  WiderProducts wider{};  ///< products in a wider format than the plan's
   /// Products in 8 bits have a scaling factor for each row of an operand, not one for each operand (torchao's
   /// recipe `rowwise`). Operands are converted for each product, along its inner dimension.
   bool scales_rows = false;
-  /// Inputs of tensor-parallel products in 8 or 4 bits are converted before they are gathered, and so are the
-  /// sharded weights of layers. Embedding and output layer are not converted.
+  /// Inputs of tensor-parallel products in 8 or 4 bits are converted before they are gathered. Embedding and
+  /// output layer are not converted. sharded weights of layers. Embedding and output layer are not converted.
   bool gathers_converted_inputs = false;
+  /// Sharded weights in 8 or 4 bits are converted before they are gathered.
   bool gathers_converted_weights = false;
   /// Each GPU of a tensor-parallel group compresses its own part of the sequence for latent attention. The
   /// compressed form is gathered and reduced (Megatron-Core, multi_latent_attention.py). If false, the
   /// layer's inputs are gathered, as for other attention, and each GPU compresses them all (torchtitan).
   bool exchanges_compressed = true;
+  /// Exchange of keys and values under context parallelism.
   ContextExchange context = ContextExchange::Ring;
   double gradient_bytes = 4;  ///< bytes of a gradient when it is reduced; 4 in single precision
   /// Memory traffic per weight and micro-batch for adding its gradient to those of earlier micro-batches, on
   /// top of the matrix product's.
   double accumulation_bytes = 6;
-  OverlapRule overlap{};
-  DataParallelCost data_parallel{};
-  MemoryRules memory{};
-  TokenDispatch dispatch = TokenDispatch::AllToAll;
-  KernelFactors factors{};
+  OverlapRule overlap{};                             ///< communication that runs in parallel with computation
+  DataParallelCost data_parallel{};                  ///< slowdown of computation by reductions and gathers
+  MemoryRules memory{};                              ///< rules for the memory of a GPU
+  TokenDispatch dispatch = TokenDispatch::AllToAll;  ///< dispatch of tokens to experts
+  KernelFactors factors{};                           ///< factors of the calibration
   bool sends_hold_stage = false;  ///< sends between stages are synchronous, instead of pure latency
   /// Without sequence parallelism each GPU of a tensor-parallel group sends its part of the common result to
   /// the next stage, which gathers it. Sources: scatter_gather_tensors_in_pipeline of Megatron-LM;
