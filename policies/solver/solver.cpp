@@ -84,6 +84,37 @@ void set_start(const LinearProgram& program, std::span<const double> start, ClpS
   model.setColSolution(start.data());
 }
 
+/// Bound on the objective that prices of the rows prove by weak duality: no solution is better. Infinite
+/// where the prices prove none.
+double proven_bound(const LinearProgram& program, const double* row_prices) {
+  constexpr double kZero = 1e-7;
+  const double sense = program.maximize ? -1 : 1;  // of a minimization
+  std::vector<double> reduced_costs;
+  for (const LinearColumn& column : program.columns)
+    reduced_costs.push_back(sense * column.objective);
+  double bound = 0;
+  const auto add = [&bound](double price, double lower, double upper) {
+    if (std::abs(price) > kZero) bound += price * (price > 0 ? lower : upper);
+  };
+  for (std::size_t i = 0; i < program.rows.size(); ++i) {
+    const double price = sense * row_prices[i];
+    add(price, program.rows[i].lower, program.rows[i].upper);
+    for (const LinearTerm& term : program.rows[i].terms)
+      reduced_costs[term.column] -= price * term.coefficient;
+  }
+  for (std::size_t i = 0; i < program.columns.size(); ++i)
+    add(reduced_costs[i], program.columns[i].lower, program.columns[i].upper);
+  return sense * bound;
+}
+
+/// Whether the model ended at a solution that its prices prove to be the best.
+bool is_proven(const LinearProgram& program, const ClpSimplex& model) {
+  constexpr double kTolerance = 1e-6;
+  const double objective = model.getObjValue();
+  const double bound = proven_bound(program, model.getRowPrice());
+  return std::abs(bound - objective) <= kTolerance * std::max(1.0, std::abs(objective));
+}
+
 LinearSolution solve_continuous(const LinearProgram& program, const SolverLimits& limits,
                                 std::span<const double> start) {
   const CoinProgram coin(program);
@@ -105,6 +136,11 @@ LinearSolution solve_continuous(const LinearProgram& program, const SolverLimits
     constexpr int kValuesPass = 1;
     set_start(program, start, model);
     model.primal(kValuesPass);
+  }
+  // The presolve of Clp 1.17.6 calls a corner of some programs without a best solution optimal.
+  if (model.isProvenOptimal() && !is_proven(program, model)) {
+    model.createStatus();
+    model.primal();
   }
 
   LinearSolution solution;
@@ -169,18 +205,20 @@ void set_cbc_limits(const SolverLimits& limits, Cbc_Model* model) {
   }
 }
 
-/// Runs Cbc, which must have the process to itself.
+/// Runs Cbc, which must have the process to itself, on the program and `free_rows` more rows without bounds.
 void run_cbc(const LinearProgram& program, const SolverLimits& limits, std::span<const double> start,
-             SharedMemory& memory) {
+             std::size_t free_rows, SharedMemory& memory) {
   const int num_columns = static_cast<int>(program.columns.size());
   const std::unique_ptr<Cbc_Model, decltype(&Cbc_deleteModel)> model(Cbc_newModel(), &Cbc_deleteModel);
-  CoinProgram coin(program);
+  LinearProgram padded = program;
+  padded.rows.resize(program.rows.size() + free_rows, LinearRow{.terms = {{0, 1}}});
+  CoinProgram coin(padded);
   // Cbc 2.10.8 treats the objective of a start as one of minimization, and a negative one would cut off
   // better solutions. A positive one cuts off nothing.
   const bool is_negated = program.maximize && !start.empty() && objective_at(program, start) < 0;
   if (is_negated)
     std::transform(coin.objective.begin(), coin.objective.end(), coin.objective.begin(), std::negate<>());
-  Cbc_loadProblem(model.get(), num_columns, static_cast<int>(program.rows.size()), coin.starts.data(),
+  Cbc_loadProblem(model.get(), num_columns, static_cast<int>(padded.rows.size()), coin.starts.data(),
                   coin.rows.data(), coin.coefficients.data(), coin.lower.data(), coin.upper.data(),
                   coin.objective.data(), coin.row_lower.data(), coin.row_upper.data());
   for (int column = 0; column < num_columns; ++column) {
@@ -214,30 +252,33 @@ void run_cbc(const LinearProgram& program, const SolverLimits& limits, std::span
 }
 
 /// The forked process: ends with its parent, takes no signals meant for the parent, and runs none of its exit
-/// handlers. Cbc flushes standard output, whose buffer is a copy of the parent's, so that output is
-/// discarded.
+/// handlers. Cbc flushes standard output, whose buffer is a copy of the parent's, and reports its failed
+/// assertions on standard error: both are discarded.
 [[noreturn]] void run_child(pid_t parent, const LinearProgram& program, const SolverLimits& limits,
-                            std::span<const double> start, SharedMemory& memory) noexcept {
+                            std::span<const double> start, std::size_t free_rows,
+                            SharedMemory& memory) noexcept {
   sigset_t all;
   sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (::getppid() != parent || nowhere < 0 || ::dup2(nowhere, STDOUT_FILENO) < 0) ::_exit(EXIT_FAILURE);
+  if (::getppid() != parent || nowhere < 0 || ::dup2(nowhere, STDOUT_FILENO) < 0 ||
+      ::dup2(nowhere, STDERR_FILENO) < 0)
+    ::_exit(EXIT_FAILURE);
   try {
-    run_cbc(program, limits, start, memory);
+    run_cbc(program, limits, start, free_rows, memory);
   } catch (...) {
     ::_exit(EXIT_FAILURE);
   }
   ::_exit(EXIT_SUCCESS);
 }
 
-LinearSolution solve_integer(const LinearProgram& program, const SolverLimits& limits,
-                             std::span<const double> start) {
-  SharedMemory memory(program.columns.size());
+/// Searches in a process of its own. Returns whether the process left an answer before it ended.
+bool run_apart(const LinearProgram& program, const SolverLimits& limits, std::span<const double> start,
+               std::size_t free_rows, SharedMemory& memory) {
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child == 0) run_child(parent, program, limits, start, memory);
+  if (child == 0) run_child(parent, program, limits, start, free_rows, memory);
   if (child < 0) {
     throw std::runtime_error(
         fmt::format("the process for an integer program cannot be started: {}", std::strerror(errno)));
@@ -245,10 +286,18 @@ LinearSolution solve_integer(const LinearProgram& program, const SolverLimits& l
   // This fails on a host that ignores SIGCHLD when the process has ended; the answer decides.
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  const SharedAnswer& answer = memory.answer();
-  if (!answer.is_complete)
+  return memory.answer().is_complete;
+}
+
+LinearSolution solve_integer(const LinearProgram& program, const SolverLimits& limits,
+                             std::span<const double> start) {
+  SharedMemory memory(program.columns.size());
+  // An assertion ends Cbc 2.10.8 on some programs with few rows. Rows without bounds change no answer.
+  if (!run_apart(program, limits, start, 0, memory) &&
+      !run_apart(program, limits, start, program.columns.size(), memory))
     throw std::runtime_error("the process that solves an integer program ended before its answer");
 
+  const SharedAnswer& answer = memory.answer();
   LinearSolution solution;
   if (answer.status == SolverStatus::Infeasible || answer.status == SolverStatus::Unbounded)
     solution.status = answer.status;

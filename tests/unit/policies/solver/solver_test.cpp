@@ -183,6 +183,26 @@ TEST_CASE("solver: integer programs have the best of all solutions, or none wher
   CHECK(num_infeasible > 30);
 }
 
+TEST_CASE("solver: programs on which Cbc and Clp fail have their answer all the same") {
+  // An assertion ends Cbc 2.10.8 in its heuristics.
+  const LinearProgram aborted = random_program(3660, Kind::Integer);
+  const LinearSolution solution = solve(aborted);
+  REQUIRE(solution.status == SolverStatus::Optimal);
+  CHECK(solution.objective == doctest::Approx(best_by_enumeration(aborted).value()));
+  // With x1 = -t and x4 = t / 3, rows hold for x0 = t / 6 + 2, and the objective is 5 t - 4. Clp 1.17.6 calls
+  // a corner optimal.
+  const LinearProgram unbounded{
+      .maximize = true,
+      .columns = {{.objective = -2},
+                  {.objective = -5, .lower = -kUnbounded, .upper = 3},
+                  {.lower = -kUnbounded},
+                  {.objective = -5, .upper = 1},
+                  {.objective = 1, .lower = -kUnbounded}},
+      .rows = {{.terms = {{1, 2}, {3, -3}, {4, 6}}, .lower = -4, .upper = 0},
+               {.terms = {{0, -2}, {1, -1}, {2, 0}, {3, 0}, {4, -2}}, .upper = -4}}};
+  CHECK(solve(unbounded).status == SolverStatus::Unbounded);
+}
+
 TEST_CASE("solver: glpsol reads the LP format of a program and finds the same objective") {
   if (std::system("command -v glpsol >/dev/null 2>&1") != 0) {
     MESSAGE("skipped: glpsol absent");
