@@ -82,7 +82,7 @@ class StagedFolder::Staging {
 
  private:
   Result<void> replace_folder(const fs::path& made) const;
-  Result<void> carry_over(const fs::path& made) const;
+  Result<void> link_foreign_files(const fs::path& made) const;
   Result<void> check_movable(const OthersEntry& entry) const;
   Result<bool> exchange(const fs::path& made) const;
   Result<void> retire(const fs::path& old) const;
@@ -243,7 +243,7 @@ Result<void> StagedFolder::Staging::replace_folder(const fs::path& made) const {
     }
     if (auto checked = check_folder(place_, *old); !checked) return checked;
     if (auto checked = check_names(place_, names_); !checked) return checked;
-    if (auto carried = carry_over(made); !carried) return carried;
+    if (auto carried = link_foreign_files(made); !carried) return carried;
     // Of another group perhaps; never mind where that is not allowed.
     [[maybe_unused]] const int changed = ::chown(made.c_str(), static_cast<uid_t>(-1), old->st_gid);
     ::chmod(made.c_str(), old->st_mode & kModeBits);
@@ -254,7 +254,7 @@ Result<void> StagedFolder::Staging::replace_folder(const fs::path& made) const {
 }
 
 /// Gives foreign files a name in the new folder, too, and own files the permissions of the earlier ones.
-Result<void> StagedFolder::Staging::carry_over(const fs::path& made) const {
+Result<void> StagedFolder::Staging::link_foreign_files(const fs::path& made) const {
   for (const fs::path& name : names_) {
     const auto before = status_of(place_.folder / name);
     if (before) ::chmod((made / name).c_str(), before->st_mode & kModeBits);

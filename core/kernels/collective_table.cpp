@@ -43,7 +43,7 @@ KernelTime MessageTable::at(Bytes size) const {
           Evidence::Interpolated};
 }
 
-MessageTable MessageTable::over_links(double factor) const {
+MessageTable MessageTable::scaled_to_bandwidth(double factor) const {
   const Entry& first = entries_.front();
   double latency = 0;
   if (entries_.size() > 1) {
@@ -74,11 +74,11 @@ std::optional<KernelTime> CollectiveTables::at(Collective collective, std::int64
   return time;
 }
 
-CollectiveTables CollectiveTables::over_links(double factor) const {
+CollectiveTables CollectiveTables::scaled_to_bandwidth(double factor) const {
   CollectiveTables scaled;
   for (const Collective collective : kCollectives) {
     for (const auto& [num_gpus, table] : of(collective))
-      scaled.set(collective, num_gpus, table.over_links(factor));
+      scaled.set(collective, num_gpus, table.scaled_to_bandwidth(factor));
   }
   return scaled;
 }

@@ -55,7 +55,7 @@ class MessageTable {
   KernelTime at(Bytes size) const;
   /// The table over links of `factor` times the bandwidth. Times without the latency are divided by `factor`.
   /// The latency is the time of 0 bytes on the line through the first two sizes.
-  MessageTable over_links(double factor) const;
+  MessageTable scaled_to_bandwidth(double factor) const;
   /// Entries by rising size.
   const std::vector<Entry>& entries() const { return entries_; }
 
@@ -76,7 +76,7 @@ class CollectiveTables {
   /// for a message with equal traffic per GPU. None if there is no smaller one either.
   std::optional<KernelTime> at(Collective collective, std::int64_t num_gpus, Bytes size) const;
   /// All tables over links of `factor` times the bandwidth.
-  CollectiveTables over_links(double factor) const;
+  CollectiveTables scaled_to_bandwidth(double factor) const;
 
  private:
   std::array<std::map<std::int64_t, MessageTable>, kCollectives.size()> tables_;

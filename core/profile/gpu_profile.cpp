@@ -124,8 +124,8 @@ Result<void> scale_measured(const GpuProfile& plain, GpuProfile& profile) {
   }
   if (profile.nvlink_bandwidth == plain.nvlink_bandwidth) return {};
   const double factor = profile.nvlink_bandwidth.value / plain.nvlink_bandwidth.value;
-  profile.collectives = plain.collectives.over_links(factor);
-  profile.old_collectives = plain.old_collectives.over_links(factor);
+  profile.collectives = plain.collectives.scaled_to_bandwidth(factor);
+  profile.old_collectives = plain.old_collectives.scaled_to_bandwidth(factor);
   for (ProfileTable& table : profile.tables) {
     if (table.name.find("collectives") != std::string::npos)
       table.source += fmt::format("; scaled to {:.3g} times the bandwidth of {}", factor, plain.name);

@@ -37,7 +37,7 @@ class Conservative final : public Policy {
     for (const JobId id : view.waiting())
       book(view, waiting_.try_emplace(id).first);
   }
-  bool begins_anywhere() const override { return true; }
+  bool can_begin_with_jobs() const override { return true; }
 
   void schedule(SchedulingPass& pass) override {
     const bool capacity_changed = free_->advance(pass);

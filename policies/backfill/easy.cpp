@@ -33,7 +33,7 @@ class Easy final : public Policy {
     heads_.clear();
     has_begun_ = !view.waiting().empty();
   }
-  bool begins_anywhere() const override { return true; }
+  bool can_begin_with_jobs() const override { return true; }
 
   void schedule(SchedulingPass& pass) override {
     bool some_freed = free_->advance(pass);
@@ -47,7 +47,7 @@ class Easy final : public Policy {
     for (const JobId id : pass.arrived())
       waiting_.push(queued_job(pass, id));
     some_freed = some_freed || !pass.ended().empty() || !pass.interrupted().empty();
-    if (some_freed || !heads_stay(pass)) {
+    if (some_freed || !keeps_heads(pass)) {
       start_heads(pass);
       backfill_queue(pass);
     } else {
@@ -70,7 +70,7 @@ class Easy final : public Policy {
   }
 
   /// True if every job that arrived has a head of its kind before it.
-  bool heads_stay(const SchedulingPass& pass) const {
+  bool keeps_heads(const SchedulingPass& pass) const {
     return std::ranges::all_of(pass.arrived(), [&](JobId id) {
       const QueuedJob job = queued_job(pass, id);
       const Head* const head = head_of(job.gpu_type);

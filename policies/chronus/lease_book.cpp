@@ -78,7 +78,7 @@ bool LeaseBook::admit(LeasedJob job, std::int64_t first, const LeaseCapacity& ca
     plan.back() = *std::move(room);
   } else {
     plan = pack_leases(with_job);
-    if (!serves_all(with_job, plan)) {
+    if (!serves_all_leases(with_job, plan)) {
       plan.clear();
       if (std::ssize(jobs_) <= options_.second_test_jobs && small_enough(with_job))
         plan = solve(with_job, nullptr).plan;
@@ -115,7 +115,7 @@ std::vector<JobId> LeaseBook::replan(std::int64_t first, const LeaseCapacity& ca
     plan = repair(wanted);
     changed_ = true;
   }
-  if (serves_all(wanted, plan)) {
+  if (serves_all_leases(wanted, plan)) {
     improve_tie_break(wanted, plan);
     if (changed_ || tie_break != tie_break_) plan = solve_for_tie_break(wanted, std::move(plan));
   }
@@ -129,7 +129,7 @@ std::vector<JobId> LeaseBook::replan(std::int64_t first, const LeaseCapacity& ca
 
 LeasePlan LeaseBook::repair(LeaseProgram program) {
   LeasePlan greedy = pack_leases(program);
-  if (serves_all(program, greedy)) return greedy;
+  if (serves_all_leases(program, greedy)) return greedy;
   if (small_enough(program)) {
     LeaseSolution solution = solve(program, nullptr);
     if (!solution.plan.empty()) return std::move(solution.plan);

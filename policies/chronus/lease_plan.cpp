@@ -92,7 +92,7 @@ bool FreeLeases::over_committed() const {
   return std::any_of(free_.begin(), free_.end(), [](GpuCount free) { return free < GpuCount(0); });
 }
 
-bool serves_all(const LeaseProgram& program, const LeasePlan& plan) {
+bool serves_all_leases(const LeaseProgram& program, const LeasePlan& plan) {
   bool served = true;
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const bool first_of_job = i == 0 || program.options[i].job != program.options[i - 1].job;
@@ -118,7 +118,7 @@ bool is_feasible(const LeaseProgram& program, const LeasePlan& plan) {
     served = true;
   }
   if (FreeLeases(program, plan).over_committed()) return false;
-  return !program.must_serve || serves_all(program, plan);
+  return !program.must_serve || serves_all_leases(program, plan);
 }
 
 double tie_break_value(const LeaseProgram& program, GpuCount used) {

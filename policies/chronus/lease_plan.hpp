@@ -65,7 +65,7 @@ double objective_bound(const LeaseProgram& program);
 LeasePlan pack_leases(const LeaseProgram& program);
 
 /// True if a plan takes an option of every job.
-bool serves_all(const LeaseProgram& program, const LeasePlan& plan);
+bool serves_all_leases(const LeaseProgram& program, const LeasePlan& plan);
 
 /// GPUs that a plan leaves free in each lease of a program.
 class FreeLeases {

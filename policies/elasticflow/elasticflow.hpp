@@ -64,7 +64,7 @@ class ElasticFlow final : public SlottedPolicy {
 
   /// The table of overheads counts time as the artifact does; `--interruption-cost` is for the other
   /// settings.
-  bool copes_with_disruptions() const override { return options_.overhead == DecisionOverhead::None; }
+  bool supports_disruptions() const override { return options_.overhead == DecisionOverhead::None; }
 
   bool chooses_types() const override { return options_.keeps_plans(); }
 

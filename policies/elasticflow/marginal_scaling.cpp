@@ -111,7 +111,7 @@ bool MarginalScaling::adopt_larger(std::uint32_t index) {
   }
   spare_ -= candidate.more();
   changes_.clear();
-  if (fill_.leaves_the_rest()) {
+  if (fill_.leaves_remaining_gpus()) {
     add_changes(planned.plan, planned.plan.end, 1);
     add_changes(larger_, fill_.booked_until(), -1);
     merge_changes();

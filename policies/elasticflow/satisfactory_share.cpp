@@ -25,7 +25,7 @@ WholeSeconds FillContext::whole_seconds(double seconds) const {
 void ShareFill::plan(const SlottedJob& job, const FreeView& free, std::optional<std::int64_t> forced,
                      SharePlan& plan) {
   begin(job, free, plan);
-  if (plan_amply(free, forced)) return;
+  if (plan_if_gpus_suffice(free, forced)) return;
   free.write(free_);
   written_ = true;
   plan_by_steps(forced);
@@ -40,7 +40,8 @@ bool ShareFill::plan_again(const SlottedJob& job, const FreeView& free, std::int
   basis_.first_end = from_;
   plan.gpus.assign(context_.now, forced);
   plan.gpus.append(from_, 0);
-  return free.least_from(from_) >= basis.full.num_gpus.value && hold_amply(free, basis.below, basis.full);
+  return free.least_from(from_) >= basis.full.num_gpus.value &&
+         hold_if_gpus_suffice(free, basis.below, basis.full);
 }
 
 void ShareFill::begin(const SlottedJob& job, const FreeView& free, SharePlan& plan) {
@@ -80,7 +81,7 @@ void ShareFill::begin_plan() {
 
 /// The plan of `plan_by_steps` if its chosen level is free throughout: then only the places of few steps
 /// matter. False if that is not so, or if rounding might make a difference.
-bool ShareFill::plan_amply(const FreeView& free, std::optional<std::int64_t> forced) {
+bool ShareFill::plan_if_gpus_suffice(const FreeView& free, std::optional<std::int64_t> forced) {
   begin_plan();
   if (forced) {
     const WholeSeconds step = free.step_from(context_.now);
@@ -100,12 +101,12 @@ bool ShareFill::plan_amply(const FreeView& free, std::optional<std::int64_t> for
   }
   if (tight_ || level.num_gpus.value == 0 || from_ >= due_ || free.least_from(from_) < level.num_gpus.value)
     return false;
-  return hold_amply(free, below, level);
+  return hold_if_gpus_suffice(free, below, level);
 }
 
 /// Holds a level from the step where it suffices, and the level below before. Both are free throughout.
-bool ShareFill::hold_amply(const FreeView& free, const SpeedByGpus::Level& below,
-                           const SpeedByGpus::Level& level) {
+bool ShareFill::hold_if_gpus_suffice(const FreeView& free, const SpeedByGpus::Level& below,
+                                     const SpeedByGpus::Level& level) {
   const double latest = static_cast<double>(job_->deadline) - left_ / level.iterations_per_s;
   const WholeSeconds full_from = free.last_step_until(static_cast<WholeSeconds>(latest), basis_.full_step);
   const double exact =
@@ -149,7 +150,7 @@ void ShareFill::plan_by_steps(std::optional<std::int64_t> forced) {
       return book_until_done(level.num_gpus.value, below);
     below = level.num_gpus.value;
   }
-  book_late(below, forced);
+  book_past_deadline(below, forced);
 }
 
 /// GPUs of at most `level` that the job can hold if `free` are free.
@@ -277,7 +278,7 @@ void ShareFill::finish_in_step(std::size_t step, std::int64_t gpus, double speed
 
 /// Books a job that will be late: `level` until the deadline, then as many GPUs as it can hold. The GPUs left
 /// are those of the artifact. They exceed the free ones minus the plan if forced GPUs outlast the job.
-void ShareFill::book_late(std::int64_t level, std::optional<std::int64_t> forced) {
+void ShareFill::book_past_deadline(std::int64_t level, std::optional<std::int64_t> forced) {
   late_ = true;
   GpuTimeline& left = left_when_late_;
   left = free_;

@@ -75,7 +75,7 @@ class ShareFill {
   /// Computes the GPUs that the last plan leaves free. `free` and the plan must still exist.
   void leave(GpuTimeline& left);
   /// True if the last plan leaves the free GPUs minus those that it holds before `booked_until()`.
-  bool leaves_the_rest() const { return !late_ && plan_->end != context_.now; }
+  bool leaves_remaining_gpus() const { return !late_ && plan_->end != context_.now; }
   WholeSeconds booked_until() const { return std::min(plan_->end, booked_until_); }
   /// Basis of the last plan.
   const PlanBasis& basis() const { return basis_; }
@@ -89,15 +89,16 @@ class ShareFill {
 
   void begin(const SlottedJob& job, const FreeView& free, SharePlan& plan);
   void begin_plan();
-  bool plan_amply(const FreeView& free, std::optional<std::int64_t> forced);
-  bool hold_amply(const FreeView& free, const SpeedByGpus::Level& below, const SpeedByGpus::Level& level);
+  bool plan_if_gpus_suffice(const FreeView& free, std::optional<std::int64_t> forced);
+  bool hold_if_gpus_suffice(const FreeView& free, const SpeedByGpus::Level& below,
+                            const SpeedByGpus::Level& level);
   void plan_by_steps(std::optional<std::int64_t> forced);
   bool hold_first(std::int64_t gpus, WholeSeconds first_end);
   bool enough(std::int64_t level);
   void book_until_done(std::int64_t level, std::int64_t below);
   void finish_in_step(std::size_t step, std::int64_t gpus, double speed);
   void finish_after_rounding(std::int64_t level);
-  void book_late(std::int64_t level, std::optional<std::int64_t> forced);
+  void book_past_deadline(std::int64_t level, std::optional<std::int64_t> forced);
   void finish_late(WholeSeconds begin, std::int64_t gpus);
 
   FillContext context_;

@@ -128,7 +128,7 @@ std::size_t SharePlanner::plan(std::span<PlannedJob> jobs, GpuTimeline& free, bo
     const FreeView view(free, least, nullptr);
     fill_.plan(*planned.job, view, std::nullopt, planned.plan);
     planned.booked_until = fill_.booked_until();
-    if (fill_.leaves_the_rest()) {
+    if (fill_.leaves_remaining_gpus()) {
       planned.free_before.clear();
       least = std::min(least, free.add_part(planned.plan.gpus, planned.booked_until, -1));
     } else {

@@ -92,7 +92,7 @@ void SlottedPolicy::schedule(SchedulingPass& pass) {
     apply(pass);
     last_decision_ = now;
     const auto next = due(pass);
-    if (next && stands_still(pass, now)) standstill_ = std::max(*next - now, WholeSeconds{1});
+    if (next && repeats_decision(pass, now)) standstill_ = std::max(*next - now, WholeSeconds{1});
   }
   if (standstill_) return;
   if (const auto time = due(pass)) pass.wake_at(to_sim_time(std::max(*time, now + 1)));
@@ -299,7 +299,7 @@ void SlottedPolicy::apply(SchedulingPass& pass) {
   refused_ = std::move(refused);
 }
 
-bool SlottedPolicy::stands_still(const SchedulingPass& pass, WholeSeconds now) const {
+bool SlottedPolicy::repeats_decision(const SchedulingPass& pass, WholeSeconds now) const {
   if (!refused_again_ || arrivals_.due() || pass.more_to_come()) return false;
   // Plans depend on the time left before a deadline.
   return std::ranges::all_of(

@@ -118,7 +118,7 @@ class SlottedPolicy : public Policy {
 
   void schedule(SchedulingPass& pass) final;
   ProgressRule progress_rule() const final { return ProgressRule::Policy; }
-  bool copes_with_disruptions() const override { return true; }
+  bool supports_disruptions() const override { return true; }
 
  protected:
   /// Makes one decision. `arrived` are live from now on unless rejected; ended jobs are gone. Afterwards
@@ -165,7 +165,7 @@ class SlottedPolicy : public Policy {
                          std::int64_t most);
   void apply(SchedulingPass& pass);
   /// True if all later decisions would equal the one just made, until a node goes or comes back.
-  bool stands_still(const SchedulingPass& pass, WholeSeconds now) const;
+  bool repeats_decision(const SchedulingPass& pass, WholeSeconds now) const;
   /// Counts the decisions of a standstill that would have come before this instant as made.
   void end_standstill(const SchedulingPass& pass);
   /// Time at which the next decision is due, as far as known.

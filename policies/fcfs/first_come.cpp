@@ -31,7 +31,7 @@ class Fifo final : public Policy {
   void begin(const SchedulingPass& view) override {
     waiting_.assign(view.waiting().begin(), view.waiting().end());
   }
-  bool begins_anywhere() const override { return true; }
+  bool can_begin_with_jobs() const override { return true; }
 
   void schedule(SchedulingPass& pass) override {
     for (const JobId job : pass.interrupted())
@@ -64,7 +64,7 @@ class FitFirst final : public Policy {
     for (const JobId job : view.waiting())
       waiting_.push_back(job, view.job(job).num_gpus);
   }
-  bool begins_anywhere() const override { return true; }
+  bool can_begin_with_jobs() const override { return true; }
 
   void schedule(SchedulingPass& pass) override {
     for (const JobId job : pass.interrupted())

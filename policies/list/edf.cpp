@@ -231,8 +231,8 @@ class EdfSchedule {
 
   void begin(const SchedulingPass& pass, std::span<const Entry> entries);
   /// Hands out `left_` from a live job on, at least to those up to `last`.
-  void hand_out(const SchedulingPass& pass, std::span<const Entry> entries, std::uint32_t first,
-                std::uint32_t last, SimDuration now);
+  void distribute_gpus(const SchedulingPass& pass, std::span<const Entry> entries, std::uint32_t first,
+                       std::uint32_t last, SimDuration now);
   /// Picks the GPUs that a job gets of `left_`.
   GpuSpeed choose(const SchedulingPass& pass, const Entry& entry, const GpuSpeed& held) const;
   void change_gpus(const Entry& entry, std::uint32_t number, const GpuSpeed& gpus, SimDuration now);
@@ -279,7 +279,7 @@ void EdfSchedule::follow(const SchedulingPass& pass, std::span<const Entry> entr
   begin(pass, entries);
   std::size_t num_live = entries.size();
   if (num_live == 0) return;
-  hand_out(pass, entries, 0, 0, SimDuration(0));
+  distribute_gpus(pass, entries, 0, 0, SimDuration(0));
   while (true) {
     SimDuration next = kNever;
     bool all_have_most = true;
@@ -309,12 +309,12 @@ void EdfSchedule::follow(const SchedulingPass& pass, std::span<const Entry> entr
     }
     if (num_live == 0) return;
     std::ranges::copy(left_before(first), left_.begin());
-    hand_out(pass, entries, progress_[progress_[first].previous].next, last, next);
+    distribute_gpus(pass, entries, progress_[progress_[first].previous].next, last, next);
   }
 }
 
-void EdfSchedule::hand_out(const SchedulingPass& pass, std::span<const Entry> entries, std::uint32_t first,
-                           std::uint32_t last, SimDuration now) {
+void EdfSchedule::distribute_gpus(const SchedulingPass& pass, std::span<const Entry> entries,
+                                  std::uint32_t first, std::uint32_t last, SimDuration now) {
   for (std::uint32_t number = first; number < entries.size(); number = progress_[number].next) {
     const std::span<std::int64_t> before = left_before(number);
     if (number > last && std::ranges::equal(before, left_)) return;

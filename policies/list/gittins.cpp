@@ -48,7 +48,7 @@ class Gittins final : public LasQueues {
   // places or one changes its queue.
   bool may_skip_order(const SchedulingPass& pass) override {
     if (!LasQueues::may_skip_order(pass)) return false;
-    const bool skip = siblings_known_ && !siblings_move(pass);
+    const bool skip = siblings_known_ && !siblings_changed_order(pass);
     siblings_wanted_ = !skip;
     return skip;
   }
@@ -70,7 +70,7 @@ class Gittins final : public LasQueues {
   }
 
   /// True if running siblings have left the queue or the order of the last pass that was not skipped.
-  bool siblings_move(const SchedulingPass& pass) {
+  bool siblings_changed_order(const SchedulingPass& pass) {
     std::erase_if(siblings_, [&](const Sibling& s) { return pass.state(s.job) != JobState::Running; });
     for (std::size_t i = 1; i < siblings_.size(); ++i) {
       const Sibling& a = siblings_[i - 1];

@@ -64,7 +64,7 @@ std::span<const GpuCount> GpuPool::max_gangs() {
   return most_;
 }
 
-void GpuPool::take_of(std::uint32_t type, std::int64_t num_gpus) {
+void GpuPool::take_gpus_of_type(std::uint32_t type, std::int64_t num_gpus) {
   left_[type] -= num_gpus;
   free_[type] = std::min(std::max(free_[type] - num_gpus, std::int64_t{0}), left_[type]);
 }
@@ -80,7 +80,7 @@ void GpuPool::take(std::uint32_t kind, GpuCount num_gpus) {
     for (const std::uint32_t type : types) {
       const std::int64_t taken = std::clamp((*gpus)[type], std::int64_t{0}, needed);
       if (taken < needed && !splits_gangs()) continue;
-      take_of(type, taken);
+      take_gpus_of_type(type, taken);
       needed -= taken;
     }
   }
@@ -88,7 +88,7 @@ void GpuPool::take(std::uint32_t kind, GpuCount num_gpus) {
 
 void GpuPool::take(std::uint32_t kind, const Allocation& gpus) {
   if (gpus.type) {
-    take_of(*gpus.type, gpus.gpus.value);
+    take_gpus_of_type(*gpus.type, gpus.gpus.value);
   } else {
     take(kind, gpus.gpus);
   }

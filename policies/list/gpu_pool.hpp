@@ -81,7 +81,7 @@ class GpuPool {
   bool try_keep_by_type(JobId job);
   void mark_free_by_type(JobId job);
   /// Hands out GPUs of one type.
-  void take_of(std::uint32_t type, std::int64_t num_gpus);
+  void take_gpus_of_type(std::uint32_t type, std::int64_t num_gpus);
   /// Adds `times` x the GPUs that a running job holds to numbers of GPUs by type.
   void add_held(JobId job, std::int64_t times, std::vector<std::int64_t>& gpus) const;
 

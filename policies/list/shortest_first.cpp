@@ -14,7 +14,7 @@ namespace {
 
 class ShortestJobFirst final : public ListPolicy {
  public:
-  bool begins_anywhere() const override { return true; }
+  bool can_begin_with_jobs() const override { return true; }
 
  private:
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
@@ -25,7 +25,7 @@ class ShortestJobFirst final : public ListPolicy {
 
 class ShortestRemainingTimeFirst final : public ListPolicy {
  public:
-  bool begins_anywhere() const override { return true; }
+  bool can_begin_with_jobs() const override { return true; }
 
  private:
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {
@@ -57,7 +57,7 @@ PriorityKey service_key(SimDuration duration, GpuCount num_gpus) {
 
 class LeastRemainingServiceFirst final : public ListPolicy {
  public:
-  bool begins_anywhere() const override { return true; }
+  bool can_begin_with_jobs() const override { return true; }
 
  private:
   PriorityKey key_of_arrival(const SchedulingPass& pass, JobId job) override {

@@ -40,14 +40,14 @@ SegmentTiming SegmentAccounting::plan(JobId id, GpuCount num_gpus) const {
       break;
     case Start::AfterPreemption:
     case Start::AfterResize:
-      plan.setup = disruptions_.interruption_cost.of_restart(job, num_gpus, disruptions_.checkpoint_times);
+      plan.setup = disruptions_.interruption_cost.restart_time(job, num_gpus, disruptions_.checkpoint_times);
       break;
     case Start::AfterFailure:
-      plan.setup = disruptions_.interruption_cost.of_recovery(job, num_gpus, disruptions_.checkpoint_times);
+      plan.setup = disruptions_.interruption_cost.recovery_time(job, num_gpus, disruptions_.checkpoint_times);
       if (disruptions_.failures) plan.setup += disruptions_.failures->detection();
       break;
   }
-  plan.checkpoint = disruptions_.checkpoint_times.of_periodic(job);
+  plan.checkpoint = disruptions_.checkpoint_times.periodic_checkpoint_time(job);
   const double mtbf_s = disruptions_.failures ? disruptions_.failures->job_mtbf_s(num_gpus)
                                               : std::numeric_limits<double>::infinity();
   plan.interval = disruptions_.checkpoints.interval_of(to_seconds(plan.checkpoint), mtbf_s)

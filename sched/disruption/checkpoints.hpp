@@ -72,9 +72,11 @@ class CheckpointTimes {
                                              UnknownModel unknown = UnknownModel::Error);
 
   /// Time of one periodic checkpoint of a job.
-  SimDuration of_periodic(const Job& job) const { return periodic_ ? *periodic_ : of_state(job); }
+  SimDuration periodic_checkpoint_time(const Job& job) const {
+    return periodic_ ? *periodic_ : state_transfer_time(job);
+  }
   /// Time to save all of a job's state, and to load it; 0 unless computed from models.
-  SimDuration of_state(const Job& job) const {
+  SimDuration state_transfer_time(const Job& job) const {
     return by_model_.empty() || !job.model ? SimDuration(0) : by_model_[job.model.value];
   }
 

@@ -16,8 +16,8 @@ Result<InterruptionRule> InterruptionRule::parse(std::string_view text) {
   return InterruptionRule{.kind = Kind::Fixed, .fixed = *span};
 }
 
-SimDuration InterruptionCost::of_restart(const Job& job, GpuCount num_gpus,
-                                         const CheckpointTimes& times) const {
+SimDuration InterruptionCost::restart_time(const Job& job, GpuCount num_gpus,
+                                           const CheckpointTimes& times) const {
   switch (rule_.kind) {
     case InterruptionRule::Kind::None:
     case InterruptionRule::Kind::Fixed:
@@ -25,15 +25,15 @@ SimDuration InterruptionCost::of_restart(const Job& job, GpuCount num_gpus,
     case InterruptionRule::Kind::ElasticFlow:
       return to_sim_duration(Seconds(elasticflow_start_overhead(num_gpus.value, cluster_gpus_.value, false)));
     case InterruptionRule::Kind::Checkpoint:
-      return 2 * times.of_state(job);
+      return 2 * times.state_transfer_time(job);
   }
   return {};
 }
 
-SimDuration InterruptionCost::of_recovery(const Job& job, GpuCount num_gpus,
-                                          const CheckpointTimes& times) const {
-  return rule_.kind == InterruptionRule::Kind::Checkpoint ? times.of_state(job)
-                                                          : of_restart(job, num_gpus, times);
+SimDuration InterruptionCost::recovery_time(const Job& job, GpuCount num_gpus,
+                                            const CheckpointTimes& times) const {
+  return rule_.kind == InterruptionRule::Kind::Checkpoint ? times.state_transfer_time(job)
+                                                          : restart_time(job, num_gpus, times);
 }
 
 }  // namespace vtrain

@@ -53,9 +53,9 @@ class InterruptionCost {
   /// Rule of the cost.
   const InterruptionRule& rule() const { return rule_; }
   /// Cost after a preemption or at a change of size: the state is saved, and loaded by `num_gpus`.
-  SimDuration of_restart(const Job& job, GpuCount num_gpus, const CheckpointTimes& times) const;
+  SimDuration restart_time(const Job& job, GpuCount num_gpus, const CheckpointTimes& times) const;
   /// Cost after a failure: no state was saved, the last checkpoint is loaded.
-  SimDuration of_recovery(const Job& job, GpuCount num_gpus, const CheckpointTimes& times) const;
+  SimDuration recovery_time(const Job& job, GpuCount num_gpus, const CheckpointTimes& times) const;
 
  private:
   InterruptionRule rule_{};

@@ -61,7 +61,7 @@ class BuddyPlacement final : public NodePlacement {
     }
   }
 
-  bool take_again(const GangRequest& request, const std::vector<NodeShare>& shares) override {
+  bool reacquire(const GangRequest& request, const std::vector<NodeShare>& shares) override {
     const bool free = std::ranges::all_of(shares, [this](const NodeShare& share) {
       const Home home = home_of_[share.node.value];
       return rows_[home.row].all_free({home.place, share.first_gpu, share.gpus.value});
@@ -69,7 +69,7 @@ class BuddyPlacement final : public NodePlacement {
     if (!free) return false;
     for (const NodeShare& share : shares) {
       const Home home = home_of_[share.node.value];
-      rows_[home.row].take_again({home.place, share.first_gpu, share.gpus.value});
+      rows_[home.row].reacquire({home.place, share.first_gpu, share.gpus.value});
     }
     free_ -= request.num_gpus;
     return true;

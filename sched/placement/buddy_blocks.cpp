@@ -124,18 +124,18 @@ bool BuddyBlocks::all_free(const Piece& piece) const {
   return std::find(first, first + piece.gpus, true) == first + piece.gpus;
 }
 
-void BuddyBlocks::take_again(const Piece& piece) {
+void BuddyBlocks::reacquire(const Piece& piece) {
   mark(piece, true);
   if (piece.gpus == gpus_per_node_) {
-    cut_out(block_of_node(piece.node));
+    remove_free_block(block_of_node(piece.node));
     return;
   }
   const std::uint32_t first = first_place_block_ + place_of(piece.node, piece.first_gpu);
   for (std::uint32_t block = first; block < first + static_cast<std::uint32_t>(piece.gpus); ++block)
-    cut_out(block);
+    remove_free_block(block);
 }
 
-bool BuddyBlocks::cut_out(std::uint32_t here) {
+bool BuddyBlocks::remove_free_block(std::uint32_t here) {
   for (std::uint32_t block = here; block >= 1; block /= 2) {
     if (!is_free_[block]) continue;
     remove_free(block);
@@ -149,7 +149,7 @@ bool BuddyBlocks::cut_out(std::uint32_t here) {
 std::int32_t BuddyBlocks::withhold(std::uint32_t node) {
   withheld_[node] = true;
   const std::uint32_t here = block_of_node(node);
-  if (cut_out(here)) return gpus_per_node_;
+  if (remove_free_block(here)) return gpus_per_node_;
   std::int32_t gpus = 0;
   for (std::uint32_t first = here, count = 1; first < 2 * first_place_block_; first *= 2, count *= 2) {
     for (std::uint32_t block = first; block < first + count; ++block) {

@@ -35,7 +35,7 @@ class BuddyBlocks {
   /// True if no gang holds any of these GPUs.
   bool all_free(const Piece& piece) const;
   /// Takes exactly these GPUs, which are free.
-  void take_again(const Piece& piece);
+  void reacquire(const Piece& piece);
   /// Withholds the free GPUs of a node, and those returned later. Returns the number of GPUs that are no
   /// longer free.
   std::int32_t withhold(std::uint32_t node);
@@ -50,7 +50,7 @@ class BuddyBlocks {
   void remove_free(std::uint32_t block);
   /// Takes a block out of the free block that it equals or is part of; the other parts stay free. False if
   /// there is no such free block.
-  bool cut_out(std::uint32_t block);
+  bool remove_free_block(std::uint32_t block);
   void take_first(std::uint32_t block, std::int32_t gpus, std::vector<Piece>& pieces);
   void append_pieces(std::uint32_t block, std::vector<Piece>& pieces);
   void mark(const Piece& piece, bool held);

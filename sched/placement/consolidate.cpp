@@ -34,7 +34,7 @@ class TopologyPlacement : public NodePlacement {
       free_ += GpuCount(topology_.add(island_of(share), share.gpus.value));
   }
 
-  bool take_again(const GangRequest&, const std::vector<NodeShare>& shares) final {
+  bool reacquire(const GangRequest&, const std::vector<NodeShare>& shares) final {
     const bool free = std::ranges::all_of(shares, [this](const NodeShare& share) {
       return share.gpus.value <= topology_.free_in_island(island_of(share));
     });
@@ -247,7 +247,7 @@ class ConsolidateStrictPlacement final : public TopologyPlacement {
     } else {
       take_idle_of_racks(racks, need, shares);
     }
-    if (need.rest > 0) take(host_for_rest(type, need.rest, shares, first_share), need.rest, shares);
+    if (need.rest > 0) take(find_node_for_rest(type, need.rest, shares, first_share), need.rest, shares);
     return true;
   }
 
@@ -273,8 +273,8 @@ class ConsolidateStrictPlacement final : public TopologyPlacement {
   }
 
   /// The tightest node with room for the rest, in one of the gang's racks if possible.
-  std::uint32_t host_for_rest(std::uint32_t type, std::int32_t rest, const std::vector<NodeShare>& shares,
-                              std::size_t first_share) const {
+  std::uint32_t find_node_for_rest(std::uint32_t type, std::int32_t rest,
+                                   const std::vector<NodeShare>& shares, std::size_t first_share) const {
     std::optional<FreeOrder::Part> best;
     for (std::size_t i = first_share; i < shares.size(); ++i) {
       const auto here = topology().rack(topology().rack_of(shares[i].node.value)).nodes.tightest(rest);

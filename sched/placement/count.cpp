@@ -25,7 +25,7 @@ class CountPlacement : public Placement {
   void release(const GangRequest& request, const std::vector<NodeShare>&) override {
     free_ += request.num_gpus;
   }
-  bool take_again(const GangRequest& request, const std::vector<NodeShare>&) override {
+  bool reacquire(const GangRequest& request, const std::vector<NodeShare>&) override {
     if (request.num_gpus > free_) return false;
     free_ -= request.num_gpus;
     return true;
@@ -82,13 +82,13 @@ class CountByTypePlacement final : public CountPlacement {
       free_[share.node.value] += share.gpus.value;
     CountPlacement::release(request, shares);
   }
-  bool take_again(const GangRequest& request, const std::vector<NodeShare>& shares) override {
+  bool reacquire(const GangRequest& request, const std::vector<NodeShare>& shares) override {
     const bool free = std::ranges::all_of(
         shares, [this](const NodeShare& share) { return share.gpus.value <= free_[share.node.value]; });
     if (!free) return false;
     for (const NodeShare& share : shares)
       free_[share.node.value] -= share.gpus.value;
-    return CountPlacement::take_again(request, shares);
+    return CountPlacement::reacquire(request, shares);
   }
   bool fits_empty(const GangRequest& request) const override {
     return sum(total_, request) >= request.num_gpus.value;

@@ -94,7 +94,7 @@ class Placement {
   virtual void release(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
   /// Undoes a `release` with these arguments: the gang has exactly these GPUs again. False, with nothing
   /// changed, if some of them have been taken since. Their nodes must be in service.
-  virtual bool take_again(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
+  virtual bool reacquire(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
   /// True if the gang would fit on the empty cluster with all nodes in service.
   virtual bool fits_empty(const GangRequest& request) const = 0;
   /// Lets gangs hold more GPUs than there are from now on; false if this placement cannot. Call it only on an
@@ -105,7 +105,7 @@ class Placement {
   virtual GpuCount free_gpus() const = 0;
   /// GPUs in service that are wholly free; differs from `free_gpus` only where GPUs are shared.
   virtual GpuCount idle_gpus() const { return free_gpus(); }
-  /// True if `release` needs the shares that `place` appended. Otherwise `place`, `release`, `take_again` and
+  /// True if `release` needs the shares that `place` appended. Otherwise `place`, `release`, `reacquire` and
   /// `fits_empty` accept an empty list and a request with only `num_gpus` set.
   virtual bool needs_shares() const { return true; }
   /// True if every gang is on as few nodes as its GPUs fill of the largest nodes of its type.

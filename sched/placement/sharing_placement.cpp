@@ -135,7 +135,7 @@ void SharedNodes::give_back_part(std::uint32_t node, std::int32_t number, std::i
   join(node);
 }
 
-void SharedNodes::take_part_again(std::uint32_t node, std::int32_t number, std::int16_t gpu_share) {
+void SharedNodes::reacquire_part(std::uint32_t node, std::int32_t number, std::int16_t gpu_share) {
   leave(node);
   Record& record = records_[node];
   if (record.parts[static_cast<std::size_t>(number)] == kWholeGpu) --record.whole_gpus;
@@ -252,7 +252,7 @@ void SharingPlacement::release(const GangRequest& request, const std::vector<Nod
   }
 }
 
-bool SharingPlacement::take_again(const GangRequest& request, const std::vector<NodeShare>& shares) {
+bool SharingPlacement::reacquire(const GangRequest& request, const std::vector<NodeShare>& shares) {
   std::int32_t whole_gpus = 0;  // of the one node that a gang of parts is on
   const bool free = std::ranges::all_of(shares, [&](const NodeShare& share) {
     const std::uint32_t node = share.node.value;
@@ -266,7 +266,7 @@ bool SharingPlacement::take_again(const GangRequest& request, const std::vector<
     if (share.first_gpu == NodeShare::kNoNumber) {
       nodes_.take_whole(share.node.value, share.gpus.value);
     } else {
-      nodes_.take_part_again(share.node.value, share.first_gpu, request.gpu_share);
+      nodes_.reacquire_part(share.node.value, share.first_gpu, request.gpu_share);
     }
   }
   return true;

@@ -71,7 +71,7 @@ class SharedNodes {
   void give_back_whole(std::uint32_t node, std::int32_t num_gpus);
   void give_back_part(std::uint32_t node, std::int32_t number, std::int16_t gpu_share);
   /// Undoes `give_back_part`.
-  void take_part_again(std::uint32_t node, std::int32_t number, std::int16_t gpu_share);
+  void reacquire_part(std::uint32_t node, std::int32_t number, std::int16_t gpu_share);
   void set_in_service(std::uint32_t node, bool in_service);
 
   /// GPUs of a node that are free as a whole, in service or not.
@@ -83,7 +83,7 @@ class SharedNodes {
   }
 
   /// GPUs in service that are at least partly free.
-  GpuCount with_room() const { return GpuCount(with_room_); }
+  GpuCount partly_free_gpus() const { return GpuCount(with_room_); }
   /// GPUs in service that are free as a whole.
   GpuCount idle() const { return GpuCount(idle_); }
   const std::vector<TypicalSize>& sizes() const { return sizes_; }
@@ -128,8 +128,8 @@ class SharingPlacement : public NodePlacement {
 
   bool place(const GangRequest& request, std::vector<NodeShare>& shares) final;
   void release(const GangRequest& request, const std::vector<NodeShare>& shares) final;
-  bool take_again(const GangRequest& request, const std::vector<NodeShare>& shares) final;
-  GpuCount free_gpus() const final { return nodes_.with_room(); }
+  bool reacquire(const GangRequest& request, const std::vector<NodeShare>& shares) final;
+  GpuCount free_gpus() const final { return nodes_.partly_free_gpus(); }
   GpuCount idle_gpus() const final { return nodes_.idle(); }
   std::optional<double> fragmentation() const final;
   void set_in_service(NodeId node, bool in_service) final;

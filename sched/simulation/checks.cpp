@@ -12,7 +12,7 @@ namespace vtrain {
 namespace {
 
 /// The error for a job that does not fit on the empty cluster.
-Error misfit(const Job& job, const Workload& workload, const ClusterSpec& cluster) {
+Error gang_too_large_error(const Job& job, const Workload& workload, const ClusterSpec& cluster) {
   const GpuTypes types(cluster, workload.gpu_types);
   if (types.allowed(job.gpu_type).empty())
     return {.field = "gpu_type", .message = types.complaint(workload.gpu_types[job.gpu_type.value])};
@@ -32,7 +32,7 @@ Error misfit(const Job& job, const Workload& workload, const ClusterSpec& cluste
 /// Checks that a policy and a placement allow disruptions of jobs.
 Result<void> check_can_be_disrupted(const Policy& policy, const SimulationOptions& options) {
   if (options.disruptions == nullptr) return {};
-  if (!policy.copes_with_disruptions())
+  if (!policy.supports_disruptions())
     return fail({.field = fmt::format("policy '{}'", options.policy_name),
                  .message = "computes the progress of jobs itself, as the simulator that it reproduces does, "
                             "which knows no failures, checkpoints or costs of interruption"});
@@ -71,7 +71,7 @@ Result<void> check_job(const Job& job, const Workload& workload, const ClusterSp
                           expected_found("a number of GPUs that its throughput table has a speed for",
                                          std::to_string(job.num_gpus.value))));
   }
-  if (strict && !fits()) return fail(job_error(workload, job, misfit(job, workload, cluster)));
+  if (strict && !fits()) return fail(job_error(workload, job, gang_too_large_error(job, workload, cluster)));
   if (strict && job.deadline < job.submit) {
     return fail(
         job_error(workload, job, "deadline_s",

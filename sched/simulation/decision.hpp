@@ -186,7 +186,7 @@ class DecisionPolicy : public Policy {
   /// True if it needs run times.
   virtual bool is_clairvoyant() const { return false; }
 
-  bool begins_anywhere() const override { return true; }
+  bool can_begin_with_jobs() const override { return true; }
   void begin(const SchedulingPass& view) final;
   void schedule(SchedulingPass& pass) override;
 

@@ -51,7 +51,7 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
   tenants_ = options.tenants != nullptr ? options.tenants : &kNobody;
   if (!workload.jobs.empty()) now_ = workload.jobs.front().submit;
   result_.segments_recorded = options.record_segments;
-  if (options.gang_speed_model != nullptr && policy.copes_with_disruptions())
+  if (options.gang_speed_model != nullptr && policy.supports_disruptions())
     placement_speed_.emplace(cluster, workload, *options.gang_speed_model, gangs_.placement());
   if (disruptions_ || (placement_speed_ && placement_speed_->matter())) {
     accounting_.emplace(workload.jobs, disruptions_ ? *disruptions_ : kNoDisruptions, gangs_.placement(),
@@ -107,7 +107,7 @@ void SimulationEngine::restore(const SimulationState& state) {
       throw bad_gang(job, "GPUs that are there and that no other job holds", describe_gang(live));
     }
     ++num_running_;
-    foresee_end(job);
+    schedule_end(job);
   }
   // Jobs on a node out of service keep their GPUs to their ends.
   for (const NodeId node : state.out_of_service)
@@ -160,7 +160,7 @@ void SimulationEngine::begin_policy() {
     if (state == JobState::Running) running_.emplace_back(i);
     if (state == JobState::Waiting) waiting_.emplace_back(i);
   }
-  if (!policy_.begins_anywhere() && next_arrival_ > 0) {
+  if (!policy_.can_begin_with_jobs() && next_arrival_ > 0) {
     throw policy_fault(
         "must begin with an empty cluster: it remembers more of jobs than can be seen in them");
   }
@@ -240,7 +240,7 @@ void SimulationEngine::change_nodes() {
     const NodeChange change = outages_->pop();
     ++result_.events;
     if (change.kind == NodeChange::Kind::Return)
-      bring_back(change.node);
+      return_to_service(change.node);
     else
       take_out(change.node, change.kind == NodeChange::Kind::Drain);
   }
@@ -255,9 +255,9 @@ void SimulationEngine::take_out(NodeId node, bool drains) {
   service.take_out(node);
 }
 
-void SimulationEngine::bring_back(NodeId node) {
+void SimulationEngine::return_to_service(NodeId node) {
   NodeService& service = *gangs_.service();
-  service.bring_back(node);
+  service.return_to_service(node);
   capacity_changed_ |= service.in_service(node);
 }
 
@@ -317,7 +317,7 @@ bool SimulationEngine::take(const JobChanged& fact) {
   changed.num_gpus = fact.num_gpus.value_or(changed.num_gpus);
   open_->jobs[fact.job.value] = changed;
   if (accounting_) accounting_->submit(fact.job, progress_by_job_[fact.job.value].attained);
-  if (runs) foresee_end(fact.job);
+  if (runs) schedule_end(fact.job);
   return true;
 }
 
@@ -332,7 +332,7 @@ bool SimulationEngine::take(const NodeUp& fact) {
         {.kind = ErrorKind::Failed,
          .message = fmt::format("node {} came back, which was in service", fact.node.value)});
   }
-  bring_back(fact.node);
+  return_to_service(fact.node);
   return false;
 }
 
@@ -367,7 +367,7 @@ std::vector<NodeId> SimulationEngine::out_of_service() const {
 }
 
 SimulationResult SimulationEngine::finish() {
-  stop_what_still_runs();
+  stop_running_jobs();
   for (std::uint32_t i = 0; i < workload_.jobs.size(); ++i) {
     JobOutcome& outcome = result_.outcomes[i];
     outcome.attained = progress_by_job_[i].attained;
@@ -449,7 +449,7 @@ bool SimulationEngine::try_resume(JobId job) {
   progress.run = runs_so_far;
   if (accounting_) accounting_->restore(job, segment.state);
   std::erase_if(closed_, [job](const ClosedSegment& each) { return each.job() == job; });
-  foresee_end(job);
+  schedule_end(job);
   sweep_stale_events();
   return true;
 }
@@ -560,7 +560,7 @@ void SimulationEngine::stop(JobId job, SegmentEnd how) {
   ++num_waiting_;
 }
 
-void SimulationEngine::stop_what_still_runs() {
+void SimulationEngine::stop_running_jobs() {
   if (!outages_ || num_running_ == 0) return;
   now_ = workload_.jobs.back().submit + kLongestAfterLastSubmission;
   for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
@@ -623,10 +623,10 @@ void SimulationEngine::open_segment(JobId job, GpuCount num_gpus) {
   JobProgress& progress = progress_by_job_[job.value];
   progress.resumed = now_;
   progress.num_gpus = num_gpus;
-  foresee_end(job);
+  schedule_end(job);
 }
 
-void SimulationEngine::foresee_end(JobId job) {
+void SimulationEngine::schedule_end(JobId job) {
   JobProgress& progress = progress_by_job_[job.value];
   const SimTime begin = progress.resumed;
   ++progress.run;

@@ -145,7 +145,7 @@ class SimulationEngine final : public SchedulingPass {
   /// Takes in the nodes that come back now and those that go out of service, and stops jobs on failed ones.
   inline void change_nodes();
   void take_out(NodeId node, bool drains);
-  void bring_back(NodeId node);
+  void return_to_service(NodeId node);
   void stop_jobs_on(NodeId node);
   /// Takes in the facts of this instant. Returns true if they changed what a policy remembers of jobs.
   bool take_facts();
@@ -162,7 +162,7 @@ class SimulationEngine final : public SchedulingPass {
   /// Stops a running job, which then waits again. The caller accounts for its segment.
   inline void stop(JobId job, SegmentEnd how);
   /// Stops the jobs that still run at the end of the replay.
-  void stop_what_still_runs();
+  void stop_running_jobs();
   inline void end(JobId job, SimTime job_end, SimTime finished);
   inline void leave(JobId job, JobState state, SimTime job_end, SimTime finished);
   /// Adds to the counter of ended jobs in batches, because threads share it.
@@ -172,7 +172,7 @@ class SimulationEngine final : public SchedulingPass {
   /// Begins a segment on a gang that has been placed, and schedules its end.
   inline void open_segment(JobId job, GpuCount num_gpus);
   /// Opens the accounts of a segment, and schedules its end.
-  inline void foresee_end(JobId job);
+  inline void schedule_end(JobId job);
   /// Time from the beginning of a job's segment to the end of its work.
   inline SimDuration time_left(JobId job);
   /// Time for the remaining iterations at the current speed.

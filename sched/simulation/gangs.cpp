@@ -34,8 +34,8 @@ bool Gangs::in_service(std::span<const NodeShare> shares) const {
   });
 }
 
-bool Gangs::take_again(JobId job, GpuCount num_gpus, const std::vector<NodeShare>& shares) {
-  if (!placement_->take_again(request_of(jobs_[job.value], num_gpus), shares)) return false;
+bool Gangs::reacquire(JobId job, GpuCount num_gpus, const std::vector<NodeShare>& shares) {
+  if (!placement_->reacquire(request_of(jobs_[job.value], num_gpus), shares)) return false;
   if (needs_shares_) open(job) = shares;
   if (service_) service_->occupy(job, shares, gpu_share(job, shares));
   return true;
@@ -46,7 +46,7 @@ bool Gangs::resize(JobId job, GpuCount from, GpuCount to, std::optional<std::uin
   if (needs_shares_) former_ = list_of(job);
   release(job, from);
   if (place(job, to, only_type)) return true;
-  take_again(job, from, former_);
+  reacquire(job, from, former_);
   return false;
 }
 
@@ -57,8 +57,8 @@ bool Gangs::restore(JobId job, GpuCount now, GpuCount before, const std::vector<
     if (needs_shares_) former_ = list_of(job);
     release(job, now);
   }
-  if (take_again(job, before, shares)) return true;
-  if (holds) take_again(job, now, former_);
+  if (reacquire(job, before, shares)) return true;
+  if (holds) reacquire(job, now, former_);
   return false;
 }
 

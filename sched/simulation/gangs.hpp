@@ -48,7 +48,7 @@ class Gangs {
   /// Gives a gang in a known place to a job that holds nothing. False, with nothing changed, if some of these
   /// GPUs are taken or out of service.
   bool put(JobId job, GpuCount num_gpus, const std::vector<NodeShare>& shares) {
-    return in_service(shares) && take_again(job, num_gpus, shares);
+    return in_service(shares) && reacquire(job, num_gpus, shares);
   }
 
   /// Lets gangs hold more GPUs than there are from now on; false if the placement cannot.
@@ -81,7 +81,7 @@ class Gangs {
  private:
   bool place_listed(JobId job, const GangRequest& request);
   void release_listed(JobId job, const GangRequest& request);
-  bool take_again(JobId job, GpuCount num_gpus, const std::vector<NodeShare>& shares);
+  bool reacquire(JobId job, GpuCount num_gpus, const std::vector<NodeShare>& shares);
   /// True if all nodes of a gang are in service.
   bool in_service(std::span<const NodeShare> shares) const;
   /// Opens an empty list for a job that starts.

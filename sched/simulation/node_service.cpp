@@ -52,7 +52,7 @@ void NodeService::take_out(NodeId id) {
   withheld_gpus_ += node.withheld;
 }
 
-void NodeService::bring_back(NodeId id) {
+void NodeService::return_to_service(NodeId id) {
   Node& node = nodes_[id.value];
   if (--node.outages > 0) return;
   out_of_service_.erase(std::ranges::lower_bound(out_of_service_, id));

@@ -28,7 +28,7 @@ class NodeService {
   /// Adds a reason for a node to be out of service.
   void take_out(NodeId node);
   /// Removes one reason; the node is back when none is left.
-  void bring_back(NodeId node);
+  void return_to_service(NodeId node);
   bool in_service(NodeId node) const { return nodes_[node.value].outages == 0; }
   /// Nodes out of service, ascending.
   std::span<const NodeId> out_of_service() const { return out_of_service_; }

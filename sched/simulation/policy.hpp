@@ -283,7 +283,7 @@ class Policy {
   /// and takes in those that run and wait now (`running`, `waiting`). A replay of a trace begins with none.
   virtual void begin(const SchedulingPass& /*view*/) {}
   /// True if `begin` takes in jobs that run and wait. Otherwise the policy can only begin with none.
-  virtual bool begins_anywhere() const { return false; }
+  virtual bool can_begin_with_jobs() const { return false; }
   /// Called once at every instant at which something arrived or ended, nodes changed, or a pass was requested
   /// with `wake_at`.
   virtual void schedule(SchedulingPass& pass) = 0;
@@ -300,7 +300,7 @@ class Policy {
   /// True if failures, checkpoints and costs of interruption may disrupt its jobs. Under
   /// `ProgressRule::Policy` such a policy must measure progress by `SchedulingPass::work_done` in passes that
   /// are `disrupted`.
-  virtual bool copes_with_disruptions() const { return progress_rule() != ProgressRule::Policy; }
+  virtual bool supports_disruptions() const { return progress_rule() != ProgressRule::Policy; }
 };
 
 }  // namespace vtrain

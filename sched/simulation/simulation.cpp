@@ -19,7 +19,7 @@ std::string seconds_text(SimTime time) {
 }
 
 /// The error for an input that is too late for the simulation.
-Error too_early(std::string field, SimTime earliest, SimTime found) {
+Error time_too_early_error(std::string field, SimTime earliest, SimTime found) {
   return {
       .field = std::move(field),
       .message = expected_found(fmt::format("none before {}", seconds_text(earliest)), seconds_text(found))};
@@ -74,7 +74,8 @@ Result<void> check_state(const SimulationState& state, const Workload& workload,
       return fail(bad_state(workload, i, "num_gpus",
                             expected_found("at least 1", std::to_string(live.num_gpus.value))));
     if (live.resumed > state.now)
-      return fail(bad_state(workload, i, "resumed", too_early("", state.now, live.resumed).message));
+      return fail(
+          bad_state(workload, i, "resumed", time_too_early_error("", state.now, live.resumed).message));
   }
   const auto is_node = [&](NodeId node) {
     return node.value < static_cast<std::uint32_t>(cluster.total_nodes());
@@ -174,7 +175,7 @@ Result<JobId> Simulation::submit(std::string_view name, Job job) {
   SimTime earliest = parts_->reached;
   if (!workload.jobs.empty()) earliest = std::max(earliest, workload.jobs.back().submit);
   if (job.submit < earliest)
-    return fail(job_error(workload, job, too_early("submit_s", earliest, job.submit)));
+    return fail(job_error(workload, job, time_too_early_error("submit_s", earliest, job.submit)));
   auto checked = check_job(job, workload, parts_->cluster, parts_->engine.placement(), parts_->rule,
                            parts_->options.strict);
   if (!checked) return fail(std::move(checked.error()));
@@ -187,7 +188,7 @@ Result<JobId> Simulation::submit(std::string_view name, Job job) {
 Result<void> Simulation::tell(SimTime time, const Fact& fact) {
   if (parts_->broken) return fail(*parts_->broken);
   const SimTime earliest = std::max(parts_->reached, parts_->last_fact);
-  if (time < earliest) return fail(too_early("time", earliest, time));
+  if (time < earliest) return fail(time_too_early_error("time", earliest, time));
   if (const auto job = job_of(fact)) {
     if (job->value >= parts_->workload.jobs.size()) {
       return fail({.field = "job",

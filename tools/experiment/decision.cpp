@@ -223,7 +223,7 @@ std::vector<std::string_view> policies_that_begin_anywhere(const PolicyRegistry&
   std::vector<std::string_view> names;
   for (const PolicyInfo& info : registry.policies()) {
     const auto made = registry.make(info.name);
-    if (made && (*made)->begins_anywhere()) names.push_back(info.name);
+    if (made && (*made)->can_begin_with_jobs()) names.push_back(info.name);
   }
   return names;
 }
@@ -273,7 +273,7 @@ Result<PassDecision> decide_pass(const JsonDocument& document, const PolicyArgum
                                  std::string_view spec, const PolicyRegistry& registry) {
   const auto policy = arguments.policy().make(arguments);
   if (!policy) return fail(policy.error());
-  if (!(*policy)->begins_anywhere()) {
+  if (!(*policy)->can_begin_with_jobs()) {
     const std::string known = list_names(policies_that_begin_anywhere(registry));
     return fail(
         {.field = "--policy",

@@ -70,9 +70,9 @@ using StatedDecision = std::variant<LeaseDecision, PassDecision>;
 
 /// Decides as the policy would in the situation that a file states. Leases are for `chronus`, with `nodes`,
 /// `gap` and `time_limit` if the search is to end before the best plan is proven. A cluster
-/// (`sched/simulation/stated_cluster.hpp`) is for any policy of `registry` that `begins_anywhere`. Errors:
-/// those of reading the file, a policy that decides no such situation, a parameter that the situation states,
-/// those of `Simulation::begin`.
+/// (`sched/simulation/stated_cluster.hpp`) is for any policy of `registry` that `can_begin_with_jobs`.
+/// Errors: those of reading the file, a policy that decides no such situation, a parameter that the situation
+/// states, those of `Simulation::begin`.
 Result<StatedDecision> decide_stated(const std::string& file, std::string_view policy,
                                      const PolicyRegistry& registry = PolicyRegistry::built_in());
 

@@ -70,7 +70,7 @@ struct StateTimes {
 StateTimes state_times(const CheckpointTimes& times, const Workload& workload) {
   std::vector<SimDuration> charged;
   for (const Job& job : workload.jobs) {
-    if (times.of_state(job).count() > 0) charged.push_back(2 * times.of_state(job));
+    if (times.state_transfer_time(job).count() > 0) charged.push_back(2 * times.state_transfer_time(job));
   }
   if (charged.empty()) return {};
   const auto middle = charged.begin() + std::ssize(charged) / 2;

@@ -311,7 +311,7 @@ std::vector<Note> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& 
   add(speeds.num_jobs(), fmt::format("speed of {} predicted for the GPU type and the nodes of each gang",
                                      count_of(speeds.num_jobs(), "job")));
   for (const PreparedPolicy& prepared : policies) {
-    if (!prepared.policy->copes_with_disruptions())
+    if (!prepared.policy->supports_disruptions())
       add(0, fmt::format("under {} the placement of a gang does not change its speed", prepared.spec));
   }
   if (const std::int64_t jobs = speeds.num_without_plan(workload); jobs > 0) {

@@ -184,7 +184,7 @@ void note_interruption_cost(const DisruptionRules& rules, const std::optional<Di
   if (!disruptions || !rules.is_default_cost) return;
   std::vector<std::string_view> others;
   for (const PreparedPolicy& policy : parts.policies) {
-    if (!policy.policy->copes_with_disruptions()) others.push_back(policy.spec);
+    if (!policy.policy->supports_disruptions()) others.push_back(policy.spec);
   }
   if (!others.empty())
     note(parts, NoteKind::Disruptions, 0,

@@ -88,7 +88,7 @@ Result<RunResult> Scenario::run(const std::string& policy, const RunOptions& opt
     if (!prepared) return fail(std::move(prepared.error()));
     const ScenarioParts& parts = state_->parts;
     const bool is_disrupted =
-        parts.disruptions && (!parts.only_default_cost || prepared->policy->copes_with_disruptions());
+        parts.disruptions && (!parts.only_default_cost || prepared->policy->supports_disruptions());
     const SimulationOptions simulation{.placement = parts.placement,
                                        .strict = parts.spec.trace.strict,
                                        .record_segments = options.record_segments,

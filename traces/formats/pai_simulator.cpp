@@ -17,7 +17,7 @@ namespace vtrain {
 namespace {
 
 /// A duration of at least one second, as in the simulator.
-SimDuration at_least_a_second(LogRow& row, int column) {
+SimDuration read_duration_at_least_1s(LogRow& row, int column) {
   if (row.rejected()) return {};
   if (!row.has(column)) {
     row.reject(skip::kNoRunTime, column);
@@ -48,7 +48,7 @@ RowReader bind_pai_simulator(ColumnFinder& columns) {
     sum.add(1, row.number(gpus));
     row.reject(sum.give(job), gpus);
     job.submit = row.instant(submit, skip::kNoSubmission);
-    job.duration = at_least_a_second(row, duration);
+    job.duration = read_duration_at_least_1s(row, duration);
     if (row.has(wait)) job.original_start = SimTime(job.submit + row.instant(wait, {}).time_since_epoch());
     row.tenant(user, job.tenant);
     row.user(user, job.user);

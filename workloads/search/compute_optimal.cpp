@@ -150,8 +150,8 @@ Result<void> add_plan(Rung& rung, std::int64_t global_batch, const FindPlan& fin
 
 /// Error that explains why no model of the ladder is trained in time: none has a plan, the peak rate is too
 /// low, or those with a plan are too slow.
-Error too_little(const TrainingBudget& budget, const Rung& smallest, bool any_with_plan,
-                 const std::optional<Error>& without_plan) {
+Error no_trainable_model_error(const TrainingBudget& budget, const Rung& smallest, bool any_with_plan,
+                               const std::optional<Error>& without_plan) {
   constexpr double kSecondsPerDay = 86400;
   if (any_with_plan) {
     return {.kind = ErrorKind::Failed,
@@ -272,7 +272,8 @@ Result<ScalingAnswer> scale_model(const TrainingBudget& budget, std::span<const 
     falling.push_back(std::move(rung));
   }
   if (!best)
-    return fail(too_little(budget, make_rung(budget, ladder.front()), !falling.empty(), without_plan));
+    return fail(
+        no_trainable_model_error(budget, make_rung(budget, ladder.front()), !falling.empty(), without_plan));
   if (without_plan) answer.why_without_plan = std::move(without_plan->message);
   answer.best = falling.size() - 1 - *best;
   answer.ladder_ends = *best == 0 && !any_too_large;

@@ -362,8 +362,8 @@ class RecordReader {
            is_first_of({"ac", "activation", "checkpointing", "recompute", "recomputation"}))
       list.erase(list.begin());
     if (is_first_of({"none", "no", "off", "false", "disabled", "without", "w"})) return Recompute::None;
-    if (affirms(words, "selective")) return Recompute::Selective;
-    if (affirms(words, "full")) return Recompute::Full;
+    if (has_unnegated_part(words, "selective")) return Recompute::Selective;
+    if (has_unnegated_part(words, "full")) return Recompute::Full;
     if (std::ranges::any_of(list, [](std::string_view word) { return word == "op" || word == "sac"; }))
       return Recompute::Selective;  // torchtitan's, by operator
     if (!words.empty() && !is_first_of({"not", "unknown", "n"}))

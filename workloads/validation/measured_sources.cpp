@@ -166,7 +166,7 @@ std::string_view find_profile(std::string_view gpu, const MeasuredSource* source
   if (named == list.end()) return {};
   const std::string_view model = without_count(*named);
   const std::string letters = plain_letters(gpu);
-  const bool is_pcie = affirms(words, "pcie");
+  const bool is_pcie = has_unnegated_part(words, "pcie");
   // The NVL cards of Hopper are no SXM modules; NVL72 is the rack of GB200 and GB300.
   if (has_word(words, "nvl") && !model.starts_with('g')) return {};
   if (model == "v100") return is_pcie ? "v100-pcie" : contains(letters, "sxm3") ? "v100-sxm3" : "";

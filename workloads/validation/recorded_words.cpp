@@ -84,7 +84,7 @@ bool is_denied_after(const Words& after) {
 
 }  // namespace
 
-bool affirms(std::string_view text, std::string_view part) {
+bool has_unnegated_part(std::string_view text, std::string_view part) {
   for (std::size_t place = text.find(part); place != std::string_view::npos;
        place = text.find(part, place + 1)) {
     const std::size_t start = text.substr(0, place).rfind(' ') + 1;  // of the word; 0 where there is no blank
@@ -115,7 +115,7 @@ std::string plain_letters(std::string_view text) {
 
 bool mentions(std::string_view text, std::string_view part) {
   const std::string words = plain_words(text);
-  return affirms(words, part) || affirms(words, plain_letters(part));
+  return has_unnegated_part(words, part) || has_unnegated_part(words, plain_letters(part));
 }
 
 std::optional<Precision> named_precision(std::string_view text) {
@@ -130,8 +130,8 @@ std::optional<Precision> named_precision(std::string_view text) {
                                  Named{"float16", Precision::Fp16},  Named{"fp32", Precision::Fp32},
                                  Named{"float32", Precision::Fp32}};
   const std::string words = plain_words(text);
-  const auto* const found =
-      std::ranges::find_if(kNames, [&words](const Named& named) { return affirms(words, named.name); });
+  const auto* const found = std::ranges::find_if(
+      kNames, [&words](const Named& named) { return has_unnegated_part(words, named.name); });
   if (found == kNames.end()) return std::nullopt;
   return found->precision;
 }

@@ -22,8 +22,8 @@ std::string words_with_points(std::string_view text);
 bool contains(std::string_view text, std::string_view part);
 /// True if a text of `plain_words` contains `part`, perhaps within a word, and does not negate it. Negations:
 /// `no fp8`, `w/o compile`, `nocompile`, `compile off`, `fp8 not used`.
-bool affirms(std::string_view text, std::string_view part);
-/// True if an unchanged text affirms `part`, whose words may be separate or joined: `async tp`.
+bool has_unnegated_part(std::string_view text, std::string_view part);
+/// True if an unchanged text has_unnegated_part `part`, whose words may be separate or joined: `async tp`.
 bool mentions(std::string_view text, std::string_view part);
 
 /// Narrowest precision that a text names; mixed precision goes under the format of its products.

@@ -278,7 +278,7 @@ class PolicyOnValues final : public DecisionPolicy {
   }
   bool is_clairvoyant() const override { return true; }
   ProgressRule progress_rule() const override { return policy_->progress_rule(); }
-  bool copes_with_disruptions() const override { return policy_->copes_with_disruptions(); }
+  bool supports_disruptions() const override { return policy_->supports_disruptions(); }
 
  private:
   std::unique_ptr<Policy> policy_;

@@ -76,7 +76,7 @@ class ThroughJson final : public DecisionPolicy {
   }
   bool is_clairvoyant() const override { return inner_->is_clairvoyant(); }
   ProgressRule progress_rule() const override { return inner_->progress_rule(); }
-  bool copes_with_disruptions() const override { return inner_->copes_with_disruptions(); }
+  bool supports_disruptions() const override { return inner_->supports_disruptions(); }
 
  private:
   std::unique_ptr<DecisionPolicy> inner_;

@@ -23,7 +23,7 @@ PolicySpecs disruptable_policies() {
   return PolicySpecs(
       {"las:queues=5;12,attained=time", "easy:order=asc-walltime", "elasticflow:slot=5s",
        "elasticflow-edf:slot=5s"},
-      [](const Policy& policy) { return policy.copes_with_disruptions() && !policy.repeats_log(); });
+      [](const Policy& policy) { return policy.supports_disruptions() && !policy.repeats_log(); });
 }
 
 /// Outages of random nodes, many simultaneous and overlapping; all end.

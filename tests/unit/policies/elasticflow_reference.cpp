@@ -64,7 +64,7 @@ class Fill {
       }
       below = level;
     }
-    book_late(below, forced);
+    book_past_deadline(below, forced);
     return take_plan();
   }
 
@@ -157,7 +157,7 @@ class Fill {
   }
 
   /// Books a job that cannot meet its deadline: `level` up to the deadline, then as many GPUs as it can use.
-  void book_late(std::int64_t level, std::optional<std::int64_t> forced) {
+  void book_past_deadline(std::int64_t level, std::optional<std::int64_t> forced) {
     const std::vector<GpuTimeline::Step> steps(free_.steps().begin(), free_.steps().end());
     for (std::size_t i = 0; i + 1 < steps.size() && steps[i + 1].time <= due_; ++i) {
       const WholeSeconds begin = steps[i].time;

@@ -187,8 +187,7 @@ TEST_CASE("property: any split of a replay into steps gives what the replay give
       CAPTURE(seed);
       const PlacementKind placement = kPlacements[seed % std::size(kPlacements)];
       const auto policy = *make_policy(spec);
-      const bool disrupts =
-          seed >= 4 && policy->copes_with_disruptions() && placement != PlacementKind::Count;
+      const bool disrupts = seed >= 4 && policy->supports_disruptions() && placement != PlacementKind::Count;
       const Disruptions disruptions = some_disruptions(seed);
       const SimulationOptions options = options_of(placement, disrupts ? &disruptions : nullptr);
       const auto workload = [&] {
@@ -236,7 +235,7 @@ TEST_CASE("property: jobs may be submitted while the simulation runs") {
 
 TEST_CASE("property: a simulation that is restored from its inputs gives what it gave") {
   const PolicySpecs specs({"easy:order=asc-walltime"},
-                          [](const Policy& policy) { return policy.begins_anywhere(); });
+                          [](const Policy& policy) { return policy.can_begin_with_jobs(); });
   std::int64_t facts = 0;
   for (const std::string& spec : specs) {
     for (std::uint64_t seed = 0; seed < rounds(16); ++seed) {

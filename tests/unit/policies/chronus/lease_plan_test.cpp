@@ -27,7 +27,7 @@ TEST_CASE(
   CHECK(plan[1] == std::vector<std::int64_t>{2});
   CHECK(plan[3] == std::vector<std::int64_t>{2, 3});
   CHECK(plan[0].empty());
-  CHECK_FALSE(serves_all(program, plan));
+  CHECK_FALSE(serves_all_leases(program, plan));
   CHECK_FALSE(is_feasible(program, plan));
   program.must_serve = false;
   CHECK(is_feasible(program, plan));
@@ -74,7 +74,7 @@ TEST_CASE("lease_plan: moving leases into or out of lease 0 keeps a plan feasibl
     const double after = plan_objective(program, plan);
     REQUIRE(after >= before);
     if (after > before) ++improved;
-    if (serves_all(program, plan)) REQUIRE(after <= objective_bound(program) + 1e-9);
+    if (serves_all_leases(program, plan)) REQUIRE(after <= objective_bound(program) + 1e-9);
     REQUIRE(after <= *testing::best_objective(program) + 1e-9);
   }
   CHECK(improved > 20);

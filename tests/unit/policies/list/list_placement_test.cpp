@@ -198,7 +198,7 @@ class ListByHand {
     for (LiveJob& live : list_) {
       if (live.runs) continue;
       const auto victim = std::find(preempted.begin(), preempted.end(), &live);
-      if (victim != preempted.end() && placement_->take_again(request(live), live.shares)) {
+      if (victim != preempted.end() && placement_->reacquire(request(live), live.shares)) {
         live.runs = true;
         preempted.erase(victim);
         continue;

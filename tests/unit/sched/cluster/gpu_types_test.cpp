@@ -110,9 +110,9 @@ TEST_CASE("gpu_types: under count a gang takes its GPUs again only if those of t
   REQUIRE(placement->place(any, of_any));  // the A100s
   placement->release(any, of_any);
   REQUIRE(placement->place(one, of_one));
-  CHECK_FALSE(placement->take_again(any, of_any));
+  CHECK_FALSE(placement->reacquire(any, of_any));
   placement->release(one, of_one);
-  CHECK(placement->take_again(any, of_any));
+  CHECK(placement->reacquire(any, of_any));
 }
 
 }  // namespace vtrain

@@ -361,7 +361,7 @@ void check_against(const Rule& rule, const ClusterSpec& cluster, const Workload&
           std::all_of(gang->shares.begin(), gang->shares.end(),
                       [&](const NodeShare& share) { return model.nodes()[share.node.value].in_service; });
       if (in_service && random.below(3) == 0) {
-        REQUIRE(placement->take_again(gang->request, gang->shares));
+        REQUIRE(placement->reacquire(gang->request, gang->shares));
       } else {
         model.give_back(gang->request, gang->shares, sharing);
         released.push_back(std::move(*gang));
@@ -374,7 +374,7 @@ void check_against(const Rule& rule, const ClusterSpec& cluster, const Workload&
       const bool in_service =
           std::all_of(gang.shares.begin(), gang.shares.end(),
                       [&](const NodeShare& share) { return model.nodes()[share.node.value].in_service; });
-      if (in_service && placement->take_again(gang.request, gang.shares)) {
+      if (in_service && placement->reacquire(gang.request, gang.shares)) {
         model.take(gang.request, gang.shares, sharing);
         gangs.push_back(std::move(gang));
       }

@@ -205,7 +205,7 @@ TEST_CASE("disruption: a failure is noticed late, and the state is only loaded, 
   setting.workload.jobs[0].model = setting.workload.model("gpt3-175b");
   const auto times = CheckpointTimes::from_models(setting.workload, parameters_of_gpt3, BytesPerSecond(1e9));
   REQUIRE(times);
-  const SimDuration one_way = times->of_state(setting.workload.jobs[0]);
+  const SimDuration one_way = times->state_transfer_time(setting.workload.jobs[0]);
   CHECK(one_way == seconds(2450));  // 175e9 parameters x 14 bytes at 1 GB/s
   setting.interruptions_cost("checkpoint");
   setting.disruptions.checkpoint_times = *times;
@@ -253,11 +253,11 @@ TEST_CASE("disruption: what periodic checkpoints take may be given beside the ti
       CheckpointTimes::from_models(setting.workload, parameters_of_gpt3, bandwidth, seconds(3));
   REQUIRE(computed);
   REQUIRE(given);
-  CHECK(computed->of_state(job) > seconds(100));
-  CHECK(computed->of_periodic(job) == computed->of_state(job));
-  CHECK(given->of_state(job) == computed->of_state(job));
-  CHECK(given->of_periodic(job) == seconds(3));
-  CHECK(CheckpointTimes(seconds(3)).of_periodic(job) == seconds(3));
+  CHECK(computed->state_transfer_time(job) > seconds(100));
+  CHECK(computed->periodic_checkpoint_time(job) == computed->state_transfer_time(job));
+  CHECK(given->state_transfer_time(job) == computed->state_transfer_time(job));
+  CHECK(given->periodic_checkpoint_time(job) == seconds(3));
+  CHECK(CheckpointTimes(seconds(3)).periodic_checkpoint_time(job) == seconds(3));
 }
 
 TEST_CASE("disruption: a checkpoint that takes longer than a century names its job") {

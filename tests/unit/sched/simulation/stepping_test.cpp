@@ -22,7 +22,7 @@ class StartsAll final : public Policy {
     ++num_begins;
     num_live = view.running().size() + view.waiting().size();
   }
-  bool begins_anywhere() const override { return true; }
+  bool can_begin_with_jobs() const override { return true; }
   void schedule(SchedulingPass& pass) override {
     for (std::uint32_t i = 0; i < pass.jobs().size(); ++i) {
       if (pass.state(JobId(i)) == JobState::Waiting) pass.try_start(JobId(i));
