@@ -19,7 +19,7 @@ PlacementSpeed::PlacementSpeed(const ClusterSpec& cluster, const Workload& workl
     : nodes_(cluster, workload),
       speeds_(speeds),
       may_spread_(!placement.packs_gangs()),
-      matter_(placement.info().knows_nodes && (may_spread_ || nodes_.by_type().size() > 1)) {}
+      depends_on_place_(placement.info().knows_nodes && (may_spread_ || nodes_.by_type().size() > 1)) {}
 
 GangSite PlacementSpeed::of(std::span<const NodeShare> shares) const {
   const std::uint32_t type = nodes_[shares.front().node.value].type;
@@ -42,7 +42,7 @@ GangSite PlacementSpeed::of(std::span<const NodeShare> shares) const {
 }
 
 SegmentSpeed PlacementSpeed::speed(JobId job, std::span<const NodeShare> shares) const {
-  if (!matter()) return {};
+  if (!depends_on_place()) return {};
   GpuCount num_gpus{0};
   for (const NodeShare& share : shares)
     num_gpus += share.gpus;
@@ -51,7 +51,7 @@ SegmentSpeed PlacementSpeed::speed(JobId job, std::span<const NodeShare> shares)
 }
 
 SegmentSpeed PlacementSpeed::slowest(JobId job, GpuCount num_gpus) const {
-  if (!matter()) return {};
+  if (!depends_on_place()) return {};
   const std::int64_t speed = in_billionths(speeds_.slowest(job, num_gpus, may_spread_));
   return {speed, speed};
 }

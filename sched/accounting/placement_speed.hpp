@@ -21,7 +21,7 @@ class PlacementSpeed {
 
   /// True if gangs of some job may be anywhere but packed on the first type that the job may use. Otherwise,
   /// and where gangs have no nodes, speed does not depend on the place.
-  bool matter() const { return matter_; }
+  bool depends_on_place() const { return depends_on_place_; }
   /// True if the speed of a job is known here.
   bool knows(JobId job) const { return speeds_.knows(job); }
 
@@ -41,7 +41,7 @@ class PlacementSpeed {
   NodeTable nodes_;
   GangSpeedModel& speeds_;
   bool may_spread_;
-  bool matter_;
+  bool depends_on_place_;
 };
 
 }  // namespace vtrain

@@ -36,7 +36,7 @@ constexpr std::array kRunMetrics{
            .meaning = "jobs that the policy rejected, or that do not fit the cluster",
            .of_jobs = value_of<&JobFigures::rejected>,
            .hides_zero = true},
-    Metric{.key = "rejected_by_policy", .of_jobs = value_of<&JobFigures::turned_away>},
+    Metric{.key = "rejected_by_policy", .of_jobs = value_of<&JobFigures::rejected_by_policy>},
     Metric{.key = "rejected_for_gpu_type", .of_jobs = value_of<&JobFigures::lacking_type>},
     Metric{.key = "unfinished", .of_jobs = value_of<&JobFigures::unfinished>},
     Metric{.key = "stopped_early", .unit = MetricUnit::Flag, .of_run = value_of<&Summary::stopped_early>},

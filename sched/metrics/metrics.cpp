@@ -132,7 +132,7 @@ class JobFigureCollector {
   void add(const Job& job, const JobOutcome& outcome, bool lacks_type) {
     ++figures_.jobs;
     count_state(outcome.state, figures_);
-    if (outcome.turned_away) ++figures_.turned_away;
+    if (outcome.rejected_by_policy) ++figures_.rejected_by_policy;
     if (lacks_type) ++figures_.lacking_type;
     figures_.preemptions += outcome.preemptions;
     figures_.resizes += outcome.resizes;
@@ -335,8 +335,8 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
     const Job& job = workload.jobs[i];
     const JobOutcome& outcome = result.outcomes[i];
-    const bool lacks_type =
-        outcome.state == JobState::Rejected && !outcome.turned_away && types.allowed(job.gpu_type).empty();
+    const bool lacks_type = outcome.state == JobState::Rejected && !outcome.rejected_by_policy &&
+                            types.allowed(job.gpu_type).empty();
     figures.add(job, outcome, lacks_type);
     held.add(outcome.gpu_time);
   }

@@ -59,15 +59,15 @@ inline constexpr SimDuration kSlowdownThreshold = std::chrono::seconds(10);
 /// Figures over a set of jobs. Averages and percentiles of JCT are over completed jobs, those of queueing
 /// delay over started ones. Averages over an empty set are NaN. `run_metrics` has a row for each member.
 struct JobFigures {
-  std::int64_t jobs = 0;           ///< all jobs of the set
-  std::int64_t completed = 0;      ///< jobs whose work was done
-  std::int64_t failed = 0;         ///< jobs ended at their time limit before their work was done
-  std::int64_t rejected = 0;       ///< jobs too large for the cluster, or rejected by the policy
-  std::int64_t turned_away = 0;    ///< rejected jobs that the policy turned away
-  std::int64_t lacking_type = 0;   ///< rejected jobs that request a GPU type that the cluster lacks
-  std::int64_t unfinished = 0;     ///< jobs that still waited when no event was left
-  std::int64_t deadline_jobs = 0;  ///< jobs that have a deadline
-  std::int64_t deadline_met = 0;   ///< jobs with a deadline that completed by it
+  std::int64_t jobs = 0;                ///< all jobs of the set
+  std::int64_t completed = 0;           ///< jobs whose work was done
+  std::int64_t failed = 0;              ///< jobs ended at their time limit before their work was done
+  std::int64_t rejected = 0;            ///< jobs too large for the cluster, or rejected by the policy
+  std::int64_t rejected_by_policy = 0;  ///< jobs rejected by the policy
+  std::int64_t lacking_type = 0;        ///< rejected jobs that request a GPU type that the cluster lacks
+  std::int64_t unfinished = 0;          ///< jobs that still waited when no event was left
+  std::int64_t deadline_jobs = 0;       ///< jobs that have a deadline
+  std::int64_t deadline_met = 0;        ///< jobs with a deadline that completed by it
   /// deadline_met / deadline_jobs; absent if no job has a deadline.
   std::optional<double> deadline_satisfactory_ratio{};
   /// GPU-hours (GPUs requested x run time on them) of jobs that met their deadline / of jobs with a deadline.

@@ -68,8 +68,8 @@ std::span<const PlacementInfo> placements() {
   return kInfos;
 }
 
-Result<PlacementKind> parse_placement(std::string_view name) {
-  std::vector<std::string_view> known;
+Result<PlacementKind> parse_placement(std::string_view name, std::span<const std::string_view> also_known) {
+  std::vector<std::string_view> known(also_known.begin(), also_known.end());
   for (const PlacementInfo& info : placements()) {
     if (info.name == name) return info.kind;
     known.push_back(info.name);

@@ -41,8 +41,10 @@ struct PlacementInfo {
 std::span<const PlacementInfo> placements();
 /// Row of a placement.
 const PlacementInfo& info_of(PlacementKind kind);
-/// Reads a name. The error lists the valid names, with the nearest.
-Result<PlacementKind> parse_placement(std::string_view name);
+/// Reads a name. The error lists the valid names, those that only the caller knows (`also_known`) and the
+/// nearest.
+Result<PlacementKind> parse_placement(std::string_view name,
+                                      std::span<const std::string_view> also_known = {});
 
 /// Resources that a gang requests.
 struct GangRequest {

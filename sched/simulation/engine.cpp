@@ -39,11 +39,11 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
       policy_(policy),
       disruptions_(options.disruptions),
       gangs_(options.placement, cluster, workload, takes_nodes_out(options, open != nullptr),
-             GpusByType::matter(cluster, workload, policy)) {
+             GpusByType::are_needed(cluster, workload, policy)) {
   overcommits_ = repeats_log_ && gangs_.overcommit();
   total_gpus_ = usable_gpus_ = free_gpus_ = cluster.total_gpus();
   cluster_ = &cluster;
-  if (GpusByType::matter(cluster, workload, policy))
+  if (GpusByType::are_needed(cluster, workload, policy))
     gpus_by_type_ = &by_type_.emplace(cluster, workload, gangs_);
   curves_ = workload.curves;
   names_ = &workload;
@@ -53,7 +53,7 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
   result_.segments_recorded = options.record_segments;
   if (options.gang_speed_model != nullptr && policy.supports_disruptions())
     placement_speed_.emplace(cluster, workload, *options.gang_speed_model, gangs_.placement());
-  if (disruptions_ || (placement_speed_ && placement_speed_->matter())) {
+  if (disruptions_ || (placement_speed_ && placement_speed_->depends_on_place())) {
     accounting_.emplace(workload.jobs, disruptions_ ? *disruptions_ : kNoDisruptions, gangs_.placement(),
                         placement_speed_ ? &*placement_speed_ : nullptr);
   }
@@ -412,7 +412,7 @@ void SimulationEngine::reject(JobId job) {
     throw policy_fault(fmt::format("rejected job '{}', which had started", jobs_[job.value].name));
   }
   progress_by_job_[job.value].state = JobState::Rejected;
-  result_.outcomes[job.value].turned_away = true;
+  result_.outcomes[job.value].rejected_by_policy = true;
   --num_waiting_;
   count_done();
 }
@@ -705,7 +705,8 @@ double SimulationEngine::speed(JobId job, const Allocation& gpus) const {
                                                            : 0.0;
   if (speed == 0 || !gpus.type || !by_type_) return speed;
   if (!std::ranges::binary_search(by_type_->allowed(description.gpu_type), *gpus.type)) return 0;
-  if (!placement_speed_ || !placement_speed_->matter() || !placement_speed_->knows(job)) return speed;
+  if (!placement_speed_ || !placement_speed_->depends_on_place() || !placement_speed_->knows(job))
+    return speed;
   return speed * placement_speed_->packed_speed(job, gpus.gpus, *gpus.type);
 }
 

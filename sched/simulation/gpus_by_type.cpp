@@ -21,7 +21,7 @@ GpusByType::GpusByType(const ClusterSpec& cluster, const Workload& workload, con
   }
 }
 
-bool GpusByType::matter(const ClusterSpec& cluster, const Workload& workload, const Policy& policy) {
+bool GpusByType::are_needed(const ClusterSpec& cluster, const Workload& workload, const Policy& policy) {
   return (workload.gpu_types.size() > 0 || policy.chooses_types()) &&
          GpuTypes(cluster, workload.gpu_types).names().size() > 1;
 }

@@ -26,7 +26,7 @@ class GpusByType {
 
   /// True if the cluster has several types, and jobs request one or the policy chooses them. Otherwise all
   /// GPUs are alike.
-  static bool matter(const ClusterSpec& cluster, const Workload& workload, const Policy& policy);
+  static bool are_needed(const ClusterSpec& cluster, const Workload& workload, const Policy& policy);
 
   /// Names of the types.
   const std::vector<std::string>& names() const { return types_.names(); }

@@ -25,7 +25,7 @@ struct JobOutcome {
   std::uint32_t resizes = 0;      ///< times that it got another number of GPUs while it ran
   std::uint32_t failures = 0;     ///< number of times that a failing node stopped it
   JobState state = JobState::NotSubmitted;  ///< state at the end of the replay
-  bool turned_away = false;  ///< `Rejected` by the policy, not because it is too large for the empty cluster
+  bool rejected_by_policy = false;  ///< `Rejected` by the policy, not as too large for the empty cluster
 };
 
 /// The part of a gang on one node.

@@ -41,10 +41,10 @@ std::string incomplete_jobs(const std::vector<RunResult>& runs) {
     const auto add = [&others](std::int64_t count, std::string_view what) {
       if (count > 0) others.push_back(fmt::format("{} {}", with_thousands(count), what));
     };
-    add(summary.rejected - summary.turned_away - summary.lacking_type,
+    add(summary.rejected - summary.rejected_by_policy - summary.lacking_type,
         "rejected as too large for the cluster");
     add(summary.lacking_type, "rejected for a GPU type that the cluster lacks");
-    add(summary.turned_away, "rejected by the policy");
+    add(summary.rejected_by_policy, "rejected by the policy");
     add(summary.failed,
         summary.failed == 1 ? "stopped at its requested time" : "stopped at their requested times");
     add(summary.unfinished, "never finished");

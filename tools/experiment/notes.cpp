@@ -307,7 +307,7 @@ std::vector<Note> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& 
     notes.push_back({NoteKind::Speeds, count, std::move(text)});
   };
   const auto books = make_placement(placement, cluster, workload);
-  if (!PlacementSpeed(cluster, workload, speeds, *books).matter()) return notes;
+  if (!PlacementSpeed(cluster, workload, speeds, *books).depends_on_place()) return notes;
   add(speeds.num_jobs(), fmt::format("speed of {} predicted for the GPU type and the nodes of each gang",
                                      count_of(speeds.num_jobs(), "job")));
   for (const PreparedPolicy& prepared : policies) {

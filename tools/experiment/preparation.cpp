@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <iterator>
 #include <utility>
@@ -232,9 +233,10 @@ Result<std::vector<PreparedPolicy>> prepare_policies(const ScenarioSpec& spec,
 /// The placement that a spec names. Traces rarely record the placement of gangs, so `auto` assumes nothing
 /// for them. Jobs of the embedded default are slower when spread over more nodes.
 Result<PlacementKind> placement_of(const ScenarioSpec& spec) {
-  if (spec.placement == "auto")
+  static constexpr std::array<std::string_view, 1> kAuto = {"auto"};
+  if (spec.placement == kAuto[0])
     return spec.trace.files.empty() ? PlacementKind::Consolidate : PlacementKind::Count;
-  auto placement = parse_placement(spec.placement);
+  auto placement = parse_placement(spec.placement, kAuto);
   if (!placement) return fail(in_option("--placement", std::move(placement.error())));
   return placement;
 }

@@ -89,10 +89,6 @@ std::string skipped_rows_text(const SkippedRows& skipped, std::int64_t num_rows)
                      skipped.total() == 1 && num_rows == 0 ? "" : "s", reasons);
 }
 
-std::string skipped_line(const SkippedRows& skipped, std::int64_t num_rows) {
-  return skipped.total() == 0 ? "" : fmt::format("skipped   {}\n", skipped_rows_text(skipped, num_rows));
-}
-
 std::string labelled_lines(std::string_view label, const std::vector<std::string>& parts,
                            std::string_view separator) {
   constexpr std::size_t kIndent = 10;
@@ -113,6 +109,10 @@ std::string labelled_lines(std::string_view label, const std::vector<std::string
   }
   end_line();
   return text;
+}
+
+std::string skipped_line(const SkippedRows& skipped, std::int64_t num_rows) {
+  return skipped.total() == 0 ? "" : labelled_lines("skipped", {skipped_rows_text(skipped, num_rows)});
 }
 
 std::string assumed_lines(const std::vector<std::string>& assumptions) {

@@ -98,11 +98,11 @@ std::string ceiling(const ReportInput& input, std::span<const Summary* const> su
 
 /// Number of jobs that the policy rejected, and of the others that missed their deadline, with a blank before
 /// it. Empty if it rejected none.
-std::string turned_away(const Summary& summary) {
-  if (summary.turned_away == 0) return {};
+std::string rejections(const Summary& summary) {
+  if (summary.rejected_by_policy == 0) return {};
   const std::int64_t late = summary.deadline_jobs - summary.deadline_met - summary.rejected;
   return fmt::format(
-      " {} rejected {} of {}{}.", summary.policy, with_thousands(summary.turned_away),
+      " {} rejected {} of {}{}.", summary.policy, with_thousands(summary.rejected_by_policy),
       count_of(summary.jobs, "job"),
       late > 0 ? fmt::format(", and {} of the others missed their deadlines", with_thousands(late)) : "");
 }
@@ -117,7 +117,7 @@ std::string single_answer(const ReportInput& input, const Summary& only) {
   }
   const Summary* const all[] = {&only};
   return fmt::format("{} met {}, with an average JCT of {}, {}.{}{}", only.policy, deadlines_met(input, only),
-                     jct, with_interruptions(only), turned_away(only), ceiling(input, all));
+                     jct, with_interruptions(only), rejections(only), ceiling(input, all));
 }
 
 /// The first sentence on deadlines; `ranked` is best first, at least two.
@@ -149,7 +149,7 @@ std::string deadline_lead(const ReportInput& input, std::span<const Summary* con
 }
 
 std::string deadline_answer(const ReportInput& input, std::span<const Summary* const> ranked) {
-  std::string text = deadline_lead(input, ranked) + turned_away(*ranked.front());
+  std::string text = deadline_lead(input, ranked) + rejections(*ranked.front());
   const Summary& first = *ranked.front();
   const Summary& by_hours = **std::ranges::max_element(
       ranked, {}, [](const Summary* summary) { return met_by_gpu_hours(*summary); });

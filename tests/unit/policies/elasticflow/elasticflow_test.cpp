@@ -71,7 +71,7 @@ TEST_CASE("elasticflow: no admitted job is late; every job ends or is turned awa
   for (const char* spec : {"elasticflow", "elasticflow:slot=1s", "elasticflow:greedy=largest,slot=7s"}) {
     for (const PlacementKind placement : {PlacementKind::Count, PlacementKind::Consolidate}) {
       int admitted = 0;
-      int turned_away = 0;
+      int rejected_by_policy = 0;
       for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
         for (std::uint64_t seed = 1; seed <= testing::rounds(5); ++seed) {
           CAPTURE(spec);
@@ -85,7 +85,7 @@ TEST_CASE("elasticflow: no admitted job is late; every job ends or is turned awa
             const JobOutcome& outcome = result.outcomes[i];
             CAPTURE(i);
             if (outcome.state == JobState::Rejected) {
-              ++turned_away;
+              ++rejected_by_policy;
               REQUIRE(job.has_deadline());
               continue;
             }
@@ -97,7 +97,7 @@ TEST_CASE("elasticflow: no admitted job is late; every job ends or is turned awa
         }
       }
       CHECK(admitted > 500);
-      CHECK(turned_away > 500);
+      CHECK(rejected_by_policy > 500);
     }
   }
 }
@@ -108,7 +108,7 @@ TEST_CASE("elasticflow: no admitted job is late on GPUs of several types") {
                                             {.num_jobs = 100, .gap_s = 60, .rigid_of_4 = 1, .round = true}};
   for (const char* spec : {"elasticflow", "elasticflow:greedy=largest,slot=7s"}) {
     int admitted = 0;
-    int turned_away = 0;
+    int rejected_by_policy = 0;
     for (std::size_t shape = 0; shape < shapes.size(); ++shape) {
       for (std::uint64_t seed = 1; seed <= testing::rounds(5); ++seed) {
         CAPTURE(spec);
@@ -126,7 +126,7 @@ TEST_CASE("elasticflow: no admitted job is late on GPUs of several types") {
           const JobOutcome& outcome = result.outcomes[i];
           CAPTURE(i);
           if (outcome.state == JobState::Rejected) {
-            ++turned_away;
+            ++rejected_by_policy;
             continue;
           }
           REQUIRE(outcome.state == JobState::Completed);
@@ -137,7 +137,7 @@ TEST_CASE("elasticflow: no admitted job is late on GPUs of several types") {
       }
     }
     CHECK(admitted > 300);
-    CHECK(turned_away > 100);
+    CHECK(rejected_by_policy > 100);
   }
 }
 

@@ -57,7 +57,7 @@ TEST_CASE("gang_sites: the type, and how many ranks in a row share a node on mor
       nodes.push_back({.node = NodeId(node), .gpus = GpuCount(gpus)});
     return sites.of(nodes);
   };
-  CHECK(sites.matter());
+  CHECK(sites.depends_on_place());
   CHECK(site({{0, 8}}) == GangSite{0, 0});
   CHECK(site({{0, 2}, {0, 6}}) == GangSite{0, 0});  // two islands of one node
   CHECK(site({{1, 8}, {2, 8}}) == GangSite{0, 0});
@@ -78,7 +78,7 @@ TEST_CASE("gang_sites: they matter where gangs may be spread or have several typ
   const auto matter = [&](PlacementKind kind, const char* text) {
     const ClusterSpec cluster = ClusterSpec::parse(text).value();
     const auto placement = make_placement(kind, cluster, workload);
-    return PlacementSpeed(cluster, workload, speeds, *placement).matter();
+    return PlacementSpeed(cluster, workload, speeds, *placement).depends_on_place();
   };
   for (const PlacementInfo& info : placements()) {
     CAPTURE(info.name);

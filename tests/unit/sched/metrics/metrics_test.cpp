@@ -100,13 +100,13 @@ TEST_CASE("metrics: every job is counted in one state; only completed ones have 
   replay.add(0, 0, 0, 8, JobState::Unfinished);
   replay.add(5, 7, 10, 8, JobState::Unfinished);  // ran for 3 s and was preempted
   replay.add(6, 0, 0, 8, JobState::Rejected);
-  replay.result.outcomes.back().turned_away = true;
+  replay.result.outcomes.back().rejected_by_policy = true;
   const Summary summary = replay.summary();
   CHECK(summary.jobs == 6);
   CHECK(summary.completed == 1);
   CHECK(summary.failed == 1);
   CHECK(summary.rejected == 2);
-  CHECK(summary.turned_away == 1);
+  CHECK(summary.rejected_by_policy == 1);
   CHECK(summary.lacking_type == 0);
   CHECK(summary.unfinished == 2);
   CHECK(summary.avg_jct_s == 10);

@@ -200,7 +200,7 @@ TEST_CASE("simulator: a job larger than the cluster is rejected, or an error und
   });
   REQUIRE(result);
   CHECK(result->outcomes[0].state == JobState::Rejected);
-  CHECK_FALSE(result->outcomes[0].turned_away);
+  CHECK_FALSE(result->outcomes[0].rejected_by_policy);
   CHECK(result->outcomes[1].state == JobState::Completed);
   SimulationOptions strict;
   strict.strict = true;
@@ -415,7 +415,8 @@ TEST_CASE("simulator: sizes are those of the curve, and only where the policy ma
   const auto odd = run_elastic(one_elastic_job(), ProgressRule::Iterations,
                                [](SchedulingPass& pass) { pass.try_start(JobId(0), GpuCount(3)); });
   REQUIRE_FALSE(odd);
-  CHECK(odd.error().message == "policy 'scripted', at 0 s: started job 'j0' on 3 GPUs, which is none of its sizes");
+  CHECK(odd.error().message ==
+        "policy 'scripted', at 0 s: started job 'j0' on 3 GPUs, which is none of its sizes");
   const auto rigid = run_elastic(one_elastic_job(), ProgressRule::Duration,
                                  [](SchedulingPass& pass) { pass.try_start(JobId(0), GpuCount(2)); });
   CHECK_FALSE(rigid);
@@ -449,7 +450,7 @@ TEST_CASE("simulator: a rejected job never starts, and a started one cannot be r
                                   [](SchedulingPass& pass) { pass.reject(JobId(0)); });
   REQUIRE(result);
   CHECK(result->outcomes[0].state == JobState::Rejected);
-  CHECK(result->outcomes[0].turned_away);
+  CHECK(result->outcomes[0].rejected_by_policy);
   const auto late = run_elastic(one_elastic_job(), ProgressRule::Iterations, [](SchedulingPass& pass) {
     CHECK(pass.try_start(JobId(0), GpuCount(1)));
     pass.preempt(JobId(0));

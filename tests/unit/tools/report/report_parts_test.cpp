@@ -110,7 +110,7 @@ TEST_CASE("report: the sentence names the best policy, the runner-up and the pri
   std::vector<ReportRun> by_hours = runs;
   by_hours[1].summary.deadline_satisfactory_ratio_by_gpu_hours = 0.6;
   by_hours[2].summary.deadline_satisfactory_ratio_by_gpu_hours = 0.5;
-  by_hours[2].summary.turned_away = 7;
+  by_hours[2].summary.rejected_by_policy = 7;
   by_hours[2].summary.rejected = 7;
   by_hours[2].summary.resizes = 12;
   CHECK(answer(by_hours) ==
