@@ -107,7 +107,7 @@ double proven_bound(const LinearProgram& program, const double* row_prices) {
   return sense * bound;
 }
 
-/// Whether the model ended at a solution that its prices prove to be the best.
+/// True if the model ended at a solution that its prices prove to be the best.
 bool is_proven(const LinearProgram& program, const ClpSimplex& model) {
   constexpr double kTolerance = 1e-6;
   const double objective = model.getObjValue();
@@ -205,20 +205,18 @@ void set_cbc_limits(const SolverLimits& limits, Cbc_Model* model) {
   }
 }
 
-/// Runs Cbc, which must have the process to itself, on the program and `free_rows` more rows without bounds.
+/// Runs Cbc, which must have the process to itself.
 void run_cbc(const LinearProgram& program, const SolverLimits& limits, std::span<const double> start,
-             std::size_t free_rows, SharedMemory& memory) {
+             SharedMemory& memory) {
   const int num_columns = static_cast<int>(program.columns.size());
   const std::unique_ptr<Cbc_Model, decltype(&Cbc_deleteModel)> model(Cbc_newModel(), &Cbc_deleteModel);
-  LinearProgram padded = program;
-  padded.rows.resize(program.rows.size() + free_rows, LinearRow{.terms = {{0, 1}}});
-  CoinProgram coin(padded);
+  CoinProgram coin(program);
   // Cbc 2.10.8 treats the objective of a start as one of minimization, and a negative one would cut off
   // better solutions. A positive one cuts off nothing.
   const bool is_negated = program.maximize && !start.empty() && objective_at(program, start) < 0;
   if (is_negated)
     std::transform(coin.objective.begin(), coin.objective.end(), coin.objective.begin(), std::negate<>());
-  Cbc_loadProblem(model.get(), num_columns, static_cast<int>(padded.rows.size()), coin.starts.data(),
+  Cbc_loadProblem(model.get(), num_columns, static_cast<int>(program.rows.size()), coin.starts.data(),
                   coin.rows.data(), coin.coefficients.data(), coin.lower.data(), coin.upper.data(),
                   coin.objective.data(), coin.row_lower.data(), coin.row_upper.data());
   for (int column = 0; column < num_columns; ++column) {
@@ -255,8 +253,7 @@ void run_cbc(const LinearProgram& program, const SolverLimits& limits, std::span
 /// handlers. Cbc flushes standard output, whose buffer is a copy of the parent's, and reports its failed
 /// assertions on standard error: both are discarded.
 [[noreturn]] void run_child(pid_t parent, const LinearProgram& program, const SolverLimits& limits,
-                            std::span<const double> start, std::size_t free_rows,
-                            SharedMemory& memory) noexcept {
+                            std::span<const double> start, SharedMemory& memory) noexcept {
   sigset_t all;
   sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
@@ -266,19 +263,19 @@ void run_cbc(const LinearProgram& program, const SolverLimits& limits, std::span
       ::dup2(nowhere, STDERR_FILENO) < 0)
     ::_exit(EXIT_FAILURE);
   try {
-    run_cbc(program, limits, start, free_rows, memory);
+    run_cbc(program, limits, start, memory);
   } catch (...) {
     ::_exit(EXIT_FAILURE);
   }
   ::_exit(EXIT_SUCCESS);
 }
 
-/// Searches in a process of its own. Returns whether the process left an answer before it ended.
+/// Searches in a process of its own. True if the process left an answer before it ended.
 bool run_apart(const LinearProgram& program, const SolverLimits& limits, std::span<const double> start,
-               std::size_t free_rows, SharedMemory& memory) {
+               SharedMemory& memory) {
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child == 0) run_child(parent, program, limits, start, free_rows, memory);
+  if (child == 0) run_child(parent, program, limits, start, memory);
   if (child < 0) {
     throw std::runtime_error(
         fmt::format("the process for an integer program cannot be started: {}", std::strerror(errno)));
@@ -292,10 +289,13 @@ bool run_apart(const LinearProgram& program, const SolverLimits& limits, std::sp
 LinearSolution solve_integer(const LinearProgram& program, const SolverLimits& limits,
                              std::span<const double> start) {
   SharedMemory memory(program.columns.size());
-  // An assertion ends Cbc 2.10.8 on some programs with few rows. Rows without bounds change no answer.
-  if (!run_apart(program, limits, start, 0, memory) &&
-      !run_apart(program, limits, start, program.columns.size(), memory))
-    throw std::runtime_error("the process that solves an integer program ended before its answer");
+  if (!run_apart(program, limits, start, memory)) {
+    // An assertion ends Cbc 2.10.8 on some programs with few rows. Rows without bounds change no answer.
+    LinearProgram padded = program;
+    padded.rows.resize(program.rows.size() + program.columns.size(), LinearRow{.terms = {{0, 1}}});
+    if (!run_apart(padded, limits, start, memory))
+      throw std::runtime_error("the process that solves an integer program ended before its answer");
+  }
 
   const SharedAnswer& answer = memory.answer();
   LinearSolution solution;
