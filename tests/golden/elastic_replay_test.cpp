@@ -114,7 +114,7 @@ TEST_CASE("elastic replay: what was assumed is said, on paper and in run.json") 
   work.write("jobs.csv",
              "job_id,submit_s,num_gpus,duration_s,model,global_batch,iterations\n"
              "a,0,8,100000,gpt3-1.3b,64,10000\n"
-             "b,0,7,100000,gpt3-1.3b,64,10000\n"
+             "b,0,29,100000,gpt3-1.3b,64,10000\n"
              "c,0,8,100000,gpt3-175b,1536,10000\n"
              "d,0,8,100000,,,\n");
   const auto told =
@@ -133,7 +133,7 @@ TEST_CASE("elastic replay: what was assumed is said, on paper and in run.json") 
     CHECK(told.out.find(sentence) != std::string::npos);
     CHECK(assumed.find(sentence) != std::string::npos);
   }
-  CHECK(assumed.find("predicted with profile a100, stack megatron-2021 they would be ") != std::string::npos);
+  CHECK(assumed.find("predicted with profile a100, stack megatron-core they would be ") != std::string::npos);
   CHECK(assumed.find("(elastic policies use that; for all policies: --run-times predicted)") !=
         std::string::npos);
   // Rigid policies need none of this, and with --strict it is an error.
@@ -153,7 +153,7 @@ TEST_CASE("elastic replay: what was assumed is said, on paper and in run.json") 
       run_vtrain("replay --trace jobs.csv --cluster 8x8:a100 --policy elasticflow --strict", work.path());
   CHECK(strict.exit_code == 2);
   CHECK(strict.err.find(
-            "job 'b': model 'gpt3-1.3b' with a global batch of 64 cannot be divided over exactly 7 GPUs") !=
+            "job 'b': model 'gpt3-1.3b' with a global batch of 64 cannot be divided over exactly 29 GPUs") !=
         std::string::npos);
 }
 

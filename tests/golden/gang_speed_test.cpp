@@ -33,19 +33,18 @@ void write_profile(const TemporaryFolder& work, int ranks_together) {
   work.write("part.json", profile.dump());
 }
 
-/// Iteration time, seconds, of gpt3-1.3b with a batch of 64 in micro-batches of 4 on `num_gpus` replicas of
-/// one GPU. This is the best plan on few GPUs.
+/// Seconds an iteration of GPT 1.3B takes with the best plan for `num_gpus` A100.
 double iteration_s(const TemporaryFolder& work, int num_gpus, const std::string& profile) {
-  const json config = {{"model", "gpt3-1.3b"},
-                       {"plan",
-                        {{"tensor", 1},
-                         {"pipeline", 1},
-                         {"data", num_gpus},
-                         {"global_batch", 64},
-                         {"micro_batch", 4},
-                         {"recompute", "none"}}}};
-  work.write("config.json", config.dump());
-  return run_json("predict config.json --profile " + profile, work)["iteration_time_s"];
+  run_json("plan gpt3-1.3b --global-batch 64 --profile a100 --out best.json --force --gpus " +
+               std::to_string(num_gpus),
+           work);
+  return run_json("predict best.json --profile " + profile, work)["iteration_time_s"];
+}
+
+/// Seconds an iteration of GPT 1.3B takes on 2 GPUs with its best plan.
+double best_plan_s(const TemporaryFolder& work, const std::string& profile) {
+  const json plan = run_json("plan gpt3-1.3b --global-batch 64 --gpus 2 --profile " + profile, work);
+  return plan["best"]["iteration_time_s"];
 }
 
 /// The JCT of each job in `jobs.csv`, seconds.
@@ -131,9 +130,8 @@ TEST_CASE("gang speed: jobs are priced in the nodes and islands of their cluster
 
 TEST_CASE("gang speed: a job that asks for no type has the speed of the type that it gets") {
   const TemporaryFolder work;
-  const double a100 = iteration_s(work, 2, "a100") * 1000;
-  const json plan = run_json("plan gpt3-1.3b --global-batch 64 --gpus 2 --profile h100", work);
-  const double h100 = plan["best"]["iteration_time_s"].get<double>() * 1000;
+  const double a100 = best_plan_s(work, "a100") * 1000;
+  const double h100 = best_plan_s(work, "h100") * 1000;
   REQUIRE(h100 < a100 / 1.5);
   // The first job fills the only node of A100.
   work.write("jobs.csv", kHeader + std::string("a,0,8,,100000,,,\nb,1,2,,,gpt3-1.3b,64,1000\n"));
@@ -180,12 +178,12 @@ TEST_CASE("gang speed: what the predictor does not know of gangs is said") {
   CHECK(said("--cluster 4x8:a100 --placement consolidate --policy fifo", alone));
   CHECK(!said("--cluster 4x8:a100 --placement consolidate --policy fifo", "some GPU types"));
   const std::string stacks =
-      "software differs: profile a100, stack megatron-2021; profile h100, stack megatron-core (--stack sets "
-      "one)";
-  CHECK(said("--cluster 4x8:a100+4x8:h100 --policy fifo", stacks));
+      "software differs: profile v100-sxm3, stack megatron-2021; profile h100, stack megatron-core (--stack "
+      "sets one)";
+  CHECK(said("--cluster 2x16:v100-sxm3+4x8:h100 --policy fifo", stacks));
   CHECK(said("--cluster 4x8:a100+4x8:h100 --policy fifo",
              "jobs that request no GPU type run as fast as on a100"));
-  CHECK(!said("--cluster 4x8:a100+4x8:h100 --policy fifo --stack megatron-core", "software differs"));
+  CHECK(!said("--cluster 2x16:v100-sxm3+4x8:h100 --policy fifo --stack megatron-2021", "software differs"));
   CHECK(!said("--cluster 4x8:a100 --policy fifo", "software differs"));
 }
 
@@ -289,7 +287,7 @@ TEST_CASE("gang speed: the types on which a job has a plan are the same in any o
              kHeader + std::string("a,0,24,,,llama2-13b,256,1000\nb,0,24,,,llama2-13b,256,1000\n"));
   const std::string replay = "replay --trace jobs.csv --deadlines none --out out --policy fifo --cluster ";
   std::string first;
-  for (const std::string cluster : {"3x8:h100+3x8:a100", "3x8:a100+3x8:h100"}) {
+  for (const std::string cluster : {"3x8:h100+2x16:v100-sxm3", "2x16:v100-sxm3+3x8:h100"}) {
     for (const std::string placement : {"count", "consolidate"}) {
       CAPTURE(cluster);
       CAPTURE(placement);
@@ -307,11 +305,11 @@ TEST_CASE("gang speed: the types on which a job has a plan are the same in any o
   }
   // Without a plan on any type, the error says why not on each.
   work.write("jobs.csv", kHeader + std::string("a,0,23,,,llama2-13b,256,1000\n"));
-  const auto none = run_vtrain(replay + "3x8:a100+3x8:h100", work.path());
+  const auto none = run_vtrain(replay + "2x16:v100-sxm3+3x8:h100", work.path());
   CHECK(none.exit_code == 2);
   const std::string reason =
       ": model 'llama2-13b' with a global batch of 256 cannot be divided over exactly 23 GPUs";
-  CHECK(none.err.find("jobs.csv:2: num_gpus: job 'a': with profile a100, stack megatron-2021" + reason +
+  CHECK(none.err.find("jobs.csv:2: num_gpus: job 'a': with profile v100-sxm3, stack megatron-2021" + reason +
                       "; with profile h100, stack megatron-core" + reason) != std::string::npos);
 }
 

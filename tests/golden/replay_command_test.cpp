@@ -362,10 +362,10 @@ TEST_CASE("replay: predicted run times beyond what was measured are named, and w
              "job_id,submit_s,num_gpus,model,global_batch,iterations\n"
              "a,0,8,gpt3-1.3b,64,10\nb,1,16,gpt3-1.3b,64,10\n");
   // As `vtrain plan` says of either.
-  const std::string plan = "plan gpt3-1.3b --global-batch 64 --cluster ";
+  const std::string plan = "plan gpt3-1.3b --global-batch 64 --stack megatron-2021 --cluster ";
   REQUIRE(!run_json(plan + "1x8:a100")["fallbacks"].empty());
   REQUIRE(run_json(plan + "2x8:a100")["fallbacks"].empty());
-  const std::string command = "replay --no-cache --cluster 2x8:a100 --trace jobs.csv ";
+  const std::string command = "replay --no-cache --stack megatron-2021 --cluster 2x8:a100 --trace jobs.csv ";
   const std::string sentence =
       "run times of 1 job are extrapolated beyond measured kernel sizes (`vtrain plan` names them)";
   const std::vector<std::string> assumptions = run_json(command, work)["assumptions"];

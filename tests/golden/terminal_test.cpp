@@ -295,7 +295,9 @@ TEST_CASE("terminal: a timeline has tenants, waits, counters, and colours by dea
 
 TEST_CASE("terminal: blocks make a graph and a timeline small enough to draw") {
   const TemporaryFolder work;
-  REQUIRE(run_vtrain("plan gpt3-175b --gpus 1024 --out best.json", work.path()).exit_code == 0);
+  REQUIRE(
+      run_vtrain("plan gpt3-175b --gpus 1024 --stack megatron-2021 --out best.json", work.path()).exit_code ==
+      0);
   const CommandResult made =
       run_vtrain("predict best.json --detail blocks --graph blocks.dot --timeline blocks.json", work.path());
   REQUIRE(made.exit_code == 0);

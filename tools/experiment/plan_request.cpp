@@ -101,6 +101,19 @@ Error no_plan_at_all(const std::vector<CountAnswer>& counts) {
   return error;
 }
 
+/// Other stacks under which the last number of GPUs has a plan.
+std::vector<std::string_view> stacks_with_a_plan(const PlanRequest& question) {
+  std::vector<std::string_view> able;
+  PlanSearchOptions one = question.search;
+  one.top = 1;
+  for (const Stack& stack : all_stacks()) {
+    if (stack.name == question.target.stack.name || !has_kernels_of(question.target.profile, stack)) continue;
+    PlanSearch search(question.model, question.target.profile, stack);
+    if (search.find(question.gpu_counts.back(), question.global_batch, one)) able.push_back(stack.name);
+  }
+  return able;
+}
+
 /// Error if no plan meets the deadline, with the fastest plan's time and conditions.
 Error too_slow(const PlanRequest& question, const std::vector<RankedPlan>& fastest) {
   const RankedPlan& best = fastest[*choose_plan(fastest, Objective::Time, Nanoseconds::max())];
@@ -215,7 +228,12 @@ Result<PlanReport> make_plan_report(const PlanRequest& question) {
     answer.counts.push_back(std::move(count));
   }
   answer.wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
-  if (answer.fastest.empty()) return fail(no_plan_at_all(answer.counts));
+  if (answer.fastest.empty()) {
+    Error error = no_plan_at_all(answer.counts);
+    if (const auto able = stacks_with_a_plan(question); !able.empty())
+      error.message += "; stacks that have a plan: " + list_names(able);
+    return fail(std::move(error));
+  }
   Nanoseconds longest = Nanoseconds::max();
   if (question.deadline_s) longest = Seconds(*question.deadline_s / question.terms.iterations());
   // The front, the best first: choosing again among what is left.

@@ -103,7 +103,8 @@ std::string describe_target(const TrainingTarget& target) {
 std::string default_stack_note(const TrainingTarget& target) {
   if (!target.stack_is_default || target.stack.libraries != Libraries::Old) return {};
   return fmt::format(
-      "stack {}, the default for GPUs without fp8, is software of 2021; for today's software: --stack "
+      "stack {}, the default for GPUs without fused attention, is software of 2021; for today's software: "
+      "--stack "
       "megatron-core\n",
       target.stack.name);
 }

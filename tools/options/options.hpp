@@ -46,7 +46,8 @@ inline constexpr const char* kProfileNameHelp =
     "h100:node_network_bandwidth=400Gbit/s";
 
 /// Help on the default stack: `default_stack`.
-inline constexpr const char* kDefaultStackHelp = "megatron-core, on GPUs without fp8 megatron-2021";
+inline constexpr const char* kDefaultStackHelp =
+    "megatron-core, on GPUs without fused attention (V100) megatron-2021";
 
 /// All stacks, for help.
 std::string stack_names();

@@ -356,16 +356,25 @@ std::span<const Stack> all_stacks() {
 
 Result<void> check_stack(const Stack& stack, const ParallelPlan& plan) {
   if (stack.attention != AttentionKernel::Unfused || plan.context == 1) return {};
-  return fail({.field = "context",
-               .message = expected_found(
-                   fmt::format("1: stack {} computes attention unfused, on whole sequences", stack.name),
-                   std::to_string(plan.context))});
+  return fail(
+      {.field = "context",
+       .message = expected_found(
+           fmt::format(
+               "1: stack {} computes attention unfused, on whole sequences; megatron-core splits them",
+               stack.name),
+           std::to_string(plan.context))});
+}
+
+bool has_kernels_of(const GpuProfile& profile, const Stack& stack) {
+  return stack.attention == AttentionKernel::Unfused ||
+         std::ranges::any_of(profile.attention,
+                             [](const AttentionRates& rates) { return rates.log_rate != nullptr; });
 }
 
 const Stack& default_stack(const GpuProfile& profile) {
   static const Stack old_gpus = megatron_2021();
   static const Stack new_gpus = megatron_core();
-  return profile.peak_rate_fp8 > FlopsPerSecond(0) ? new_gpus : old_gpus;
+  return has_kernels_of(profile, new_gpus) ? new_gpus : old_gpus;
 }
 
 Result<Stack> find_stack(std::string_view name) {

@@ -248,7 +248,11 @@ std::span<const Stack> all_stacks();
 /// whole sequence on one GPU.
 Result<void> check_stack(const Stack& stack, const ParallelPlan& plan);
 
-/// Default stack of a GPU: `megatron-core` if it has tensor cores for fp8, else `megatron-2021`.
+/// True if the GPU runs the stack's attention: unfused attention runs on all, and fused attention on GPUs
+/// with rates of it (not on V100).
+bool has_kernels_of(const GpuProfile& profile, const Stack& stack);
+
+/// Default stack of a GPU: `megatron-core` if it runs its kernels, else `megatron-2021`.
 const Stack& default_stack(const GpuProfile& profile);
 
 /// Looks up a stack by name; the error names the nearest known one.

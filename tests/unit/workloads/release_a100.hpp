@@ -21,7 +21,8 @@ inline const GpuProfile& a100() {
 }
 
 inline const Stack& megatron() {
-  return default_stack(a100());
+  static const Stack stack = find_stack("megatron-2021").value();
+  return stack;
 }
 
 /// Time of a pass with gaps.

@@ -19,6 +19,7 @@ import subprocess
 import sys
 
 CLUSTER = "128x8:a100"
+STACK = "megatron-2021"  # as in the paper
 GPUS = 1024
 MAX_HOURS = 24
 
@@ -63,7 +64,7 @@ class Vtrain:
         """Published batch and seconds of an iteration with the best plan, by model and number of GPUs."""
         times = {}
         for model, _, sizes in MODELS:
-            plans = json.loads(self.run("plan", model, "--gpus", ",".join(map(str, sizes)), "--json"))
+            plans = json.loads(self.run("plan", model, "--stack", STACK, "--gpus", ",".join(map(str, sizes)), "--json"))
             for count in plans["counts"]:
                 times[model, count["num_gpus"]] = (plans["global_batch"], count["plans"][0]["iteration_time_s"])
         return times
@@ -133,8 +134,8 @@ def make_trace(vtrain, folder, arguments, recorded, times, load, seed):
         job["submit_s"] = round(submit_s)
     write_jobs(folder / "jobs.csv", jobs)
     trace = folder / "trace.csv"
-    vtrain.run("trace", "convert", folder / "jobs.csv", "--profile", "a100", "--deadlines", "elasticflow", "--seed", seed, "--force",
-               "--out", trace)
+    vtrain.run("trace", "convert", folder / "jobs.csv", "--profile", "a100", "--stack", STACK, "--deadlines", "elasticflow", "--seed", seed,
+               "--force", "--out", trace)
     return trace
 
 
@@ -144,7 +145,7 @@ def replay(vtrain, folder, trace):
     for curves in ("data-parallel", "best-plan"):
         labels = {policy: label for label, kind, policy in [BASE, *OTHERS] if kind == curves}
         out = folder / curves
-        vtrain.run("compare", "--trace", trace, "--cluster", CLUSTER, "--curves", curves,
+        vtrain.run("compare", "--trace", trace, "--cluster", CLUSTER, "--stack", STACK, "--curves", curves,
                    "--policies", ",".join(labels), "--interruption-cost", "none", "--timeline", "never", "--out", out)
         for policy, label in labels.items():
             run = policy.replace(":", "-")

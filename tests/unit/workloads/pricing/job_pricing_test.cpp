@@ -85,8 +85,8 @@ TEST_CASE("job_pricing: jobs ask for the types of GPUs on which their models hav
 }
 
 TEST_CASE("job_pricing: where only the software of one type divides, jobs keep to it in any order") {
-  // No plan of the stack of A100 divides the layers of llama2-13b over 24 GPUs.
-  PlanCache old_stack(a100());
+  // No plan of megatron-2021 divides the layers of llama2-13b over 24 GPUs.
+  PlanCache old_stack(a100(), {.stack = megatron()});
   PlanCache new_stack(load_gpu_profile("h100").value());
   REQUIRE(!old_stack.iteration_time("llama2-13b", 256, GpuCount(24)));
   const Nanoseconds iteration = new_stack.iteration_time("llama2-13b", 256, GpuCount(24)).value();

@@ -34,8 +34,9 @@ TEST_CASE("stack: every stack has a name of its own, in order, and says what it 
   }
 }
 
-TEST_CASE("stack: GPUs with fp8 train with today's Megatron, older ones with that of the paper") {
-  CHECK(default_stack(load_gpu_profile("a100").value()).name == "megatron-2021");
+TEST_CASE("stack: GPUs with fused attention train with today's Megatron, others with that of the paper") {
+  CHECK(default_stack(load_gpu_profile("a100").value()).name == "megatron-core");
+  CHECK(default_stack(load_gpu_profile("v100-sxm3").value()).name == "megatron-2021");
   CHECK(default_stack(load_gpu_profile("h100").value()).name == "megatron-core");
 }
 
