@@ -54,9 +54,13 @@ Result<Prediction> predict_on_gpu(const TransformerModel& model, const ParallelP
   Prediction prediction{.semantics = Semantics::Physical, .plan = plan};
   prediction.times = fast_iteration_times(predicted->work);
   prediction.memory = predicted->memory;
+  const RunTraits traits = traits_of(model, target);
+  prediction.uncertainty = uncertainty_of(traits);
   prediction.provenance = {.sources = physical_sources(target, predicted->provenance),
                            .remarks = std::move(predicted->provenance.remarks),
                            .fallbacks = std::move(predicted->provenance.fallbacks)};
+  if (std::string never = never_validated_text(traits, *prediction.uncertainty); !never.empty())
+    prediction.provenance.remarks.push_back(std::move(never));
   prediction.work = std::move(predicted->work);
   return prediction;
 }
@@ -97,6 +101,14 @@ Result<Prediction> predict_as_release(const TransformerModel& model, const Paral
 }
 
 }  // namespace
+
+RunTraits traits_of(const TransformerModel& model, const Target& target) {
+  return {.set_up = target.set_up,
+          .stack = target.stack.name,
+          .profile = target.profile.base_name,
+          .generation = std::string(generation_of(target.profile)),
+          .kind = kind_of(model)};
+}
 
 Result<Prediction> predict(const TransformerModel& model, const ParallelPlan& plan, const Target& target) {
   if (target.profile.gpus_per_node < 1 || target.profile.nvlink_domain < 1) {

@@ -56,13 +56,18 @@ struct Prediction {
   Semantics semantics = Semantics::Physical;  ///< predictor that was used
   /// The plan as the predictor takes it: the release takes the batch of a single stage as one micro-batch.
   ParallelPlan plan{};
-  IterationTimes times{};                          ///< the iteration, its breakdown and its stages
-  std::optional<MemoryEstimate> memory{};          ///< the release has no memory model
+  IterationTimes times{};                  ///< the iteration, its breakdown and its stages
+  std::optional<MemoryEstimate> memory{};  ///< the release has no memory model
+  /// How sure time and memory are; none for the release's arithmetic, which is exact as such.
+  std::optional<Uncertainty> uncertainty{};
   FlopsPerSecond peak_rate{0};                     ///< peak of one GPU in the precision of the plan
   PredictionProvenance provenance{};               ///< sources and gaps of the prediction
   IterationWork work{};                            ///< input of graphs and timelines (`build_graph`)
   std::shared_ptr<const TracedKernels> kernels{};  ///< kernels that `work` points to; may be null
 };
+
+/// What decides the interval of predictions of a model on a target.
+RunTraits traits_of(const TransformerModel& model, const Target& target);
 
 /// Predicts one iteration of a model with a plan. A plan that does not fit into memory is predicted too.
 /// Reads nothing but its arguments, and under `Semantics::Release` the files that `Target::release` names;

@@ -12,6 +12,7 @@
 #include "core/base/result.hpp"
 #include "core/base/units.hpp"
 #include "core/profile/gpu_profile.hpp"
+#include "workloads/calibration/prediction_interval.hpp"
 #include "workloads/release/release_config.hpp"
 #include "workloads/stack/stack.hpp"
 
@@ -49,6 +50,7 @@ struct TargetNames {
   std::optional<BytesPerSecond> node_network{};  ///< network of a node; none: that of the profile
   std::string stack{};                           ///< empty: the default one of the GPU
   std::string calibration{};  ///< file of `vtrain profile calibrate`, or `published`; empty: none
+  SetUp set_up = SetUp::Own;  ///< who chose the settings of the runs that are predicted
   ReleaseInputs release{};    ///< read under `Semantics::Release` alone
 };
 
@@ -72,6 +74,7 @@ struct Target {
   Stack stack{};                    ///< stack with the calibration's factors; without a name under `Release`
   bool stack_is_default = false;    ///< nothing named the stack
   std::string calibration{};        ///< file of the calibration, empty for none
+  SetUp set_up = SetUp::Own;        ///< who chose the settings
   ReleaseInputs release{};          ///< read under `Semantics::Release` alone
   std::vector<TargetNote> notes{};  ///< choices that a user may not expect
 };

@@ -109,13 +109,13 @@ TEST_CASE("gang speed: the same job on one node and on two takes what vtrain pre
 
 TEST_CASE("gang speed: jobs are priced in the nodes and islands of their cluster, as plans are") {
   const TemporaryFolder work;
-  work.write("jobs.csv", kHeader + std::string("a,0,16,,,llama2-70b,64,1000\n"));
+  work.write("jobs.csv", kHeader + std::string("a,0,32,,,llama2-70b,64,1000\n"));
   work.write(
       "islands.json",
-      R"({"groups": [{"num_nodes": 8, "gpus_per_node": 8, "gpu_type": "h100", "gpus_per_island": 4}]})");
+      R"({"groups": [{"num_nodes": 8, "gpus_per_node": 8, "gpu_type": "h100", "gpus_per_island": 2}]})");
   std::map<std::string, double> times;
-  for (const std::string cluster : {"8x8:h100", "16x4:h100", "islands.json"}) {
-    const json plan = run_json("plan llama2-70b --gpus 16 --global-batch 64 --cluster " + cluster, work);
+  for (const std::string cluster : {"8x8:h100", "32x2:h100", "islands.json"}) {
+    const json plan = run_json("plan llama2-70b --gpus 32 --global-batch 64 --cluster " + cluster, work);
     times[cluster] = plan["best"]["iteration_time_s"].get<double>();
     for (const char* placement : {"count", "consolidate"}) {
       run_json("replay --trace jobs.csv --policy fifo --out out --cluster " + cluster + " --placement " +
@@ -124,7 +124,7 @@ TEST_CASE("gang speed: jobs are priced in the nodes and islands of their cluster
       CHECK(jct_s(work).at("a") == doctest::Approx(times[cluster] * 1000).epsilon(1e-9));
     }
   }
-  CHECK(times["16x4:h100"] > 1.2 * times["8x8:h100"]);
+  CHECK(times["32x2:h100"] > 1.2 * times["8x8:h100"]);
   CHECK(times["islands.json"] > 1.2 * times["8x8:h100"]);
 }
 

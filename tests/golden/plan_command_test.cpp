@@ -72,7 +72,7 @@ TEST_CASE("plan: the plans of one GPU count are in order, fit and add up") {
               plan["data"].get<int>() ==
           64);
     CHECK(plan["global_batch"] == 1024);
-    CHECK(plan["memory"]["fits"] == true);
+    CHECK(plan["memory"]["fits"] != "no");
     CHECK(plan["iteration_time_s"] >= before);
     before = plan["iteration_time_s"];
     CHECK(breakdown_sum(plan) == doctest::Approx(before).epsilon(1e-9));
@@ -171,20 +171,23 @@ TEST_CASE("plan: zero bubble, which Megatron-Core itself does not have, is propo
 
 TEST_CASE("plan: with headroom the best plan leaves as much memory free") {
   const std::string question = "plan gpt3-175b --gpus 1024 --profile h100 --top 1";
-  const json all = run_json(question)["best"];
+  const json all = run_json(question + " --headroom 0")["best"];
+  const json usual = run_json(question)["best"];
   const json tenth = run_json(question + " --headroom 10")["best"];
   const double capacity = all["memory"]["capacity_bytes"];
   CHECK(all["memory"]["peak_bytes_per_gpu"].get<double>() > 0.9 * capacity);
-  CHECK(tenth["memory"]["capacity_bytes"].get<double>() == doctest::Approx(0.9 * capacity));
+  CHECK(usual["memory"]["peak_bytes_per_gpu"].get<double>() <= 0.97 * capacity);
+  CHECK(tenth["memory"]["capacity_bytes"] == capacity);
   CHECK(tenth["memory"]["peak_bytes_per_gpu"].get<double>() <= 0.9 * capacity);
   CHECK(tenth["iteration_time_s"] >= all["iteration_time_s"]);
+  CHECK(run_json(question)["headroom_percent"] == 3);
   CHECK(run_json(question + " --headroom 10")["headroom_percent"] == 10);
   const TemporaryFolder work;
   CHECK(run_vtrain(question + " --headroom 100", work.path()).err.find("--headroom: ") != std::string::npos);
 }
 
 TEST_CASE("plan: uneven stages are told by layers, as Megatron-Core takes them") {
-  const json answer = run_json("plan llama3-70b --gpus 512 --profile h100 --top 1");
+  const json answer = run_json("plan llama3-70b --gpus 512 --profile h100 --top 1 --headroom 0");
   const json& best = answer["best"];
   REQUIRE(best["ends_count_as_layers"] == true);
   std::int64_t layers = 0;
@@ -192,7 +195,8 @@ TEST_CASE("plan: uneven stages are told by layers, as Megatron-Core takes them")
     layers += stage.get<std::int64_t>();
   CHECK(layers == 80);
   CHECK(best["layers_by_stage"].size() == best["pipeline"]);
-  const std::vector<std::string> lines = run_lines("plan llama3-70b --gpus 512 --profile h100 --top 1");
+  const std::vector<std::string> lines =
+      run_lines("plan llama3-70b --gpus 512 --profile h100 --top 1 --headroom 0");
   const auto told = std::find_if(lines.begin(), lines.end(), [&](const std::string& line) {
     return line.find("--pipeline-model-parallel-layout '" + best["pipeline_layout"].get<std::string>()) !=
            std::string::npos;
@@ -240,7 +244,7 @@ TEST_CASE("plan: a plan beside the others may have another precision") {
 
 TEST_CASE("plan: the table has a line for each plan and says why the first beats the second") {
   const auto lines = run_lines("plan gpt3-175b --gpus 512 --top 4 --beside tensor=8,pipeline=16");
-  REQUIRE(lines.size() == 10);
+  REQUIRE(lines.size() == 14);
   CHECK(lines[0].starts_with("gpt3-175b   "));
   CHECK(lines[0].find("global batch 1,536 x 2,048 tokens   512 a100") != std::string::npos);
   CHECK(lines[1].find(" GiB of memory, searched in ") != std::string::npos);
@@ -248,9 +252,12 @@ TEST_CASE("plan: the table has a line for each plan and says why the first beats
   CHECK(lines[3].starts_with("1  "));
   CHECK(lines[6].starts_with("4  "));
   CHECK(lines[7].starts_with("given  "));
-  CHECK(lines[8].starts_with("1 beats 2 by "));
-  CHECK(lines[9].starts_with("1 trains "));
-  CHECK(lines[9].find(" TFLOP/s per GPU   ") != std::string::npos);
+  CHECK(lines[8].starts_with("~ tight: within 8 % of 80.0 GiB"));
+  CHECK(lines[9].starts_with("1 beats 2 by "));
+  CHECK(lines[10].starts_with("1 to 4 differ by less than a comparison errs, 7 %"));
+  CHECK(lines[11].starts_with("1 trains "));
+  CHECK(lines[11].find(" TFLOP/s per GPU   ") != std::string::npos);
+  CHECK(lines[12].starts_with("90 % interval of 1: "));
   for (std::size_t i = 4; i < 8; ++i)
     CHECK(lines[i].size() == lines[3].size());
 }
@@ -294,7 +301,7 @@ TEST_CASE(
   write_config(work, "llama3-70b", with, *offloading);
   CHECK(run_json("predict config.json", work)["iteration_time_s"] == (*offloading)["iteration_time_s"]);
   const auto described = run_vtrain("predict config.json", work.path());
-  CHECK(described.out.find(": fits   recompute none   ") != std::string::npos);
+  CHECK(described.out.find(": TIGHT, only a run can tell   recompute none   ") != std::string::npos);
   CHECK(described.out.find(" a stage offloaded\n") != std::string::npos);
   const auto refused =
       run_vtrain("plan llama3-70b --gpus 8 --global-batch 8 --offload --stack torchtitan", work.path());
@@ -303,14 +310,14 @@ TEST_CASE(
 }
 
 TEST_CASE("plan: --partial-recompute lets as many layers keep their activations as fit") {
-  const std::string command = "plan llama2-70b --gpus 16 --profile h100 --global-batch 64";
+  const std::string command = "plan llama2-70b --gpus 16 --profile h100 --headroom 0 --global-batch 64";
   const TemporaryFolder work;
   const json without = run_json(command);
   const json with = run_json(command + " --partial-recompute --out config.json", work);
   CHECK(without["best"]["recompute"] == "full");
   CHECK(with["best"]["recomputed_layers"] > 0);
   CHECK(with["best"]["iteration_time_s"] < without["best"]["iteration_time_s"]);
-  CHECK(with["best"]["memory"]["fits"] == true);
+  CHECK(with["best"]["memory"]["fits"] != "no");
   CHECK(run_json("predict config.json", work)["iteration_time_s"] == with["best"]["iteration_time_s"]);
   const std::string layers = with["best"]["recomputed_layers"].dump();
   const auto described = run_vtrain("predict config.json", work.path());

@@ -37,7 +37,7 @@ TrainingSpeed speed_of(const PlanRequest& question, const RankedPlan& ranked) {
 }
 
 ordered_json to_json(const PlanRequest& question, const RankedPlan& ranked) {
-  ordered_json json = plan_to_json(ranked, question.terms);
+  ordered_json json = plan_to_json(ranked, question.terms, question.uncertainty);
   json["sequence_length"] = question.model.sequence_length;
   json["layers_by_stage"] = layers_by_stage(question.model, ranked.plan);
   json["pipeline_layout"] = pipeline_layout(question.model, ranked.plan);
@@ -119,7 +119,7 @@ std::string one_count_text(const PlanRequest& question, const CountAnswer& count
   if (count.beside && *count.beside) rows.push_back({"given", **count.beside});
   std::string text = plan_table(rows, question.terms, false);
   if (best.size() > 1) text += comparison("1", "2", best[0], best[1]);
-  return text;
+  return text + equal_plans_text(best);
 }
 
 /// The table of several GPU counts: the front, and the reason that the best beats its runner-up.
@@ -243,6 +243,10 @@ std::string to_text(const PlanRequest& question, const PlanReport& answer) {
   if (best.plan.ends_count_as_layers) text += uneven_stages_text(question.model, best.plan) + "\n";
   text += recompute_note(question, best.plan);
   text += fmt::format("1 trains {}\n", speed_text(speed_of(question, best)));
+  text += wrap_text("90 % interval of 1: " + uncertainty_text(best.iteration, question.uncertainty,
+                                                              question.target.stack.name, question.model),
+                    text_columns(), 2) +
+          "\n";
   text += remarks_text(answer.remarks, "1") + default_stack_note(question.target);
   return text + fallbacks_text(answer.fallbacks, "1") + left_out_text(question, answer);
 }

@@ -41,6 +41,7 @@ struct PredictArguments {
   std::string profile;      ///< empty: the configuration's, or a100
   std::string calibration;  ///< file of `vtrain profile calibrate`, empty for none
   std::string stack;        ///< empty: the configuration's, or the default
+  std::string set_up = "own";
   fs::path traces;
   fs::path collectives;
   fs::path timeline;
@@ -96,6 +97,7 @@ TargetNames target_names(const PredictArguments& arguments, const PredictConfig&
     if (config.release) names.release.machine = config.release->machine;
     return names;
   }
+  names.set_up = parse_set_up(arguments.set_up).value();
   if (names.profile.empty()) names.profile = config.profile;
   if (names.stack.empty()) names.stack = config.stack;
   if (config.release && config.release->machine.inter_node_bandwidth) {
@@ -173,6 +175,10 @@ ordered_json to_json(const Answer& answer) {
   return {{"config", answer.config},
           {"iteration_time_ns", times.iteration.count()},
           {"iteration_time_s", Seconds(times.iteration).count()},
+          {"iteration_time_interval_s",
+           answer.prediction.uncertainty
+               ? interval_to_json(Seconds(times.iteration).count(), answer.prediction.uncertainty->time)
+               : ordered_json(nullptr)},
           {"semantics", name_of(prediction.semantics)},
           {"profile", answer.profile},
           {"stack", text_or_null(answer.stack)},
@@ -187,7 +193,8 @@ ordered_json to_json(const Answer& answer) {
           {"stages", stages},
           {"communication_end_ns", times.communication_end.count()},
           {"communication_sum_ns", times.communication_sum.count()},
-          {"memory", prediction.memory ? memory_to_json(*prediction.memory) : ordered_json(nullptr)},
+          {"memory", prediction.memory ? memory_to_json(*prediction.memory, prediction.uncertainty->memory)
+                                       : ordered_json(nullptr)},
           {"tokens_per_s", speed.tokens_per_s},
           {"model_tflops_per_gpu", speed.per_gpu.value / 1e12},
           {"mfu", speed.of_peak},
@@ -232,6 +239,18 @@ std::string headline(const Answer& answer) {
   return text + "\n";
 }
 
+std::string_view fit_text(Fit fit) {
+  switch (fit) {
+    case Fit::Yes:
+      return "fits";
+    case Fit::Tight:
+      return "TIGHT, only a run can tell";
+    case Fit::No:
+      return "DOES NOT FIT";
+  }
+  return "";
+}
+
 std::string to_text(const Answer& answer) {
   const Prediction& prediction = answer.prediction;
   const ParallelPlan& plan = prediction.plan;
@@ -242,6 +261,11 @@ std::string to_text(const Answer& answer) {
                   iteration_text(times.iteration), with_thousands(plan.global_batch), plan.micro_batch,
                   plan.num_micro_batches(), name_of(plan.precision),
                   plan.pipeline > 1 ? fmt::format("   {}", name_of(plan.schedule)) : "");
+  if (prediction.uncertainty) {
+    text +=
+        fmt::format("  {:<14} {}\n", "90 % interval",
+                    uncertainty_text(times.iteration, *prediction.uncertainty, answer.stack, answer.model));
+  }
   text += breakdown_line("compute", times.breakdown.compute, times.iteration);
   text += breakdown_line(fmt::format("{} comm", layer_communication(plan)), times.breakdown.tensor_comm,
                          times.iteration);
@@ -258,7 +282,7 @@ std::string to_text(const Answer& answer) {
     text += fmt::format(
         "memory           {} of {} on the fullest stage (stage {}): {}   recompute {}   sharding {}{}\n",
         as_gibibytes(memory.peak.value), as_gibibytes(memory.capacity.value), memory.stage,
-        memory.fits() ? "fits" : "DOES NOT FIT", recompute_text(plan), name_of(plan.sharding), offloaded);
+        fit_text(memory.fit()), recompute_text(plan), name_of(plan.sharding), offloaded);
   }
   text += labelled("speed", speed_text(speed_of(answer)));
   std::string_view label = "from";
@@ -403,6 +427,7 @@ void add_predict_command(CLI::App& app, Action& action) {
   command->add_option("--stack", arguments->stack,
                       fmt::format("Software stack: {}. Default: the configuration's, or {}", stack_names(),
                                   kDefaultStackHelp));
+  add_set_up_option(*command, arguments->set_up);
   command->add_option("--traces", arguments->traces,
                       "Folder of kernel traces, for --semantics vtrain; default: the traces of the recording "
                       "given as --profile, or the configuration's trace_path");

@@ -73,7 +73,8 @@ TrainingTerms terms_of(const ScaleArguments& arguments, const Rung& rung) {
   return terms;
 }
 
-ordered_json to_json(const ScaleArguments& arguments, const Rung& rung, const TrainingBudget& budget) {
+ordered_json to_json(const ScaleArguments& arguments, const Rung& rung, const ScaleQuestion& question) {
+  const Uncertainty uncertainty = uncertainty_of(traits_of(rung.model, question.target));
   return {{"model", rung.model.name},
           {"parameters", rung.model.num_parameters()},
           {"active_parameters", rung.model.active_parameters()},
@@ -89,8 +90,8 @@ ordered_json to_json(const ScaleArguments& arguments, const Rung& rung, const Tr
           {"days_at_peak", rung.time_at_peak.count() / kSecondsPerDay},
           {"days", rung.time.count() / kSecondsPerDay},
           {"utilization", rung.utilization()},
-          {"in_time", rung.time <= budget.time},
-          {"plan", plan_to_json(rung.plan, terms_of(arguments, rung))}};
+          {"in_time", rung.time <= question.budget.time},
+          {"plan", plan_to_json(rung.plan, terms_of(arguments, rung), uncertainty)}};
 }
 
 ordered_json to_json(const ScaleArguments& arguments, const ScaleQuestion& question,
@@ -98,7 +99,7 @@ ordered_json to_json(const ScaleArguments& arguments, const ScaleQuestion& quest
   const TrainingBudget& budget = question.budget;
   ordered_json rungs = ordered_json::array();
   for (const Rung& rung : answer.ladder.rungs)
-    rungs.push_back(to_json(arguments, rung, budget));
+    rungs.push_back(to_json(arguments, rung, question));
   const double promised = promised_parameters(budget);
   ordered_json json = {
       {"num_gpus", budget.num_gpus.value}, {"days", arguments.days}, {"family", question.family}};
@@ -249,8 +250,8 @@ Result<void> scale(const ScaleArguments& arguments) {
   if (!question) return fail(question.error());
   const TrainingBudget& budget = question->budget;
   const FindPlan find_plan = [&](const TransformerModel& model, std::int64_t batch) -> Result<RankedPlan> {
-    const auto found =
-        PlanSearch(model, question->target.profile, question->target.stack).find(budget.num_gpus, batch);
+    const auto found = PlanSearch(model, question->target.profile, question->target.stack)
+                           .find(budget.num_gpus, batch, {.headroom = question->target.headroom / 100});
     if (!found) return fail(found.error());
     return found->best.front();
   };

@@ -225,7 +225,7 @@ Result<void> write_predictions(const std::string& path, const Validation& valida
                        outcome.predicted.count(), 100 * relative_error(outcome));
     csv += fmt::format("{},{},{},{},", memory_fields(measured.allocated, prediction.allocated),
                        memory_fields(measured.reserved, prediction.reserved),
-                       in_gibibytes(prediction.memory.peak), prediction.memory.fits());
+                       in_gibibytes(prediction.memory.peak), name_of(prediction.memory.fit()));
     std::string assumed;
     for (const std::string& assumption : measured.assumed)
       assumed += (assumed.empty() ? "" : "; ") + assumption;

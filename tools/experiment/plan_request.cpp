@@ -172,6 +172,7 @@ Result<PlanRequest> read_plan_request(const PlanSpec& spec, std::vector<std::str
   auto target = read_target(named, warnings);
   if (!target) return fail(std::move(target.error()));
   question.target = *std::move(target);
+  question.uncertainty = uncertainty_of(traits_of(question.model, question.target));
   if (auto files = files_of(spec, model_path, named, question.target); !files) {
     return fail(std::move(files.error()));
   } else {
@@ -180,7 +181,8 @@ Result<PlanRequest> read_plan_request(const PlanSpec& spec, std::vector<std::str
   question.search = {.top = static_cast<std::size_t>(spec.top),
                      .offload = spec.offload,
                      .partial_recompute = spec.partial_recompute,
-                     .zero_bubble = spec.zero_bubble};
+                     .zero_bubble = spec.zero_bubble,
+                     .headroom = question.target.headroom / 100};
   if (spec.partial_recompute) {
     if (auto checked = check_partial_recompute(question.target.stack); !checked) return fail(checked.error());
   }

@@ -27,6 +27,7 @@ struct PlanRequest {
   std::int64_t global_batch = 0;          ///< sequences an iteration
   bool assumes_batch = false;             ///< the batch is neither given nor published for the model
   TrainingTarget target;                  ///< GPUs and software to train on
+  Uncertainty uncertainty;                ///< how sure the predictions are
   std::vector<GpuCount> gpu_counts;       ///< numbers of GPUs to search, ascending
   Objective objective = Objective::Time;  ///< quantity to minimise
   TrainingTerms terms;                    ///< tokens to train on, and price

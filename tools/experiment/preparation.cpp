@@ -371,6 +371,7 @@ Result<void> note_prices(const ScenarioSpec& spec, bool predicted, bool keeps_du
          fmt::format("{} {} (--stack sets one)",
                      parts.pricing->stacks_differ() ? "software differs:" : "run times predicted with",
                      parts.pricing->made_with()));
+    note_all(parts, NoteKind::RunTimes, parts.pricing->intervals(parts.workload));
   }
   if (parts.workload.models.size() == 0) {
     warn_of_predictor_options(spec.pricing, warnings);

@@ -25,6 +25,7 @@
 #include "tools/format/text_format.hpp"
 #include "workloads/calibration/calibration.hpp"
 #include "workloads/jobs/job.hpp"
+#include "workloads/model/zoo.hpp"
 #include "workloads/pricing/curve_store.hpp"
 #include "workloads/pricing/curves_by_type.hpp"
 #include "workloads/pricing/elastic_jobs.hpp"
@@ -236,6 +237,27 @@ std::string ClusterPricing::made_with() const {
                         stack.name, calibrated.empty() ? "" : ", ", calibrated);
   }
   return text;
+}
+
+std::vector<std::string> ClusterPricing::intervals(const Workload& workload) const {
+  std::set<ModelKind> kinds;
+  for (const std::string& name : workload.models.names()) {
+    if (const auto known = find_model(name)) kinds.insert(kind_of(known->model()));
+  }
+  std::vector<std::string> sentences;
+  for (const auto& curves : curves_) {
+    const GpuProfile& profile = curves->profile();
+    for (const ModelKind kind : kinds) {
+      const Uncertainty uncertainty = uncertainty_of({.stack = curves->settings().stack.name,
+                                                      .profile = profile.base_name,
+                                                      .generation = std::string(generation_of(profile)),
+                                                      .kind = kind});
+      sentences.push_back(fmt::format("90 % of runs of {} on {} take {} of the predicted time{}",
+                                      models_of(kind), profile.base_name, interval_text(uncertainty.time),
+                                      uncertainty.never_validated ? ", never validated" : ""));
+    }
+  }
+  return sentences;
 }
 
 bool ClusterPricing::stacks_differ() const {

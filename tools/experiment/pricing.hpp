@@ -46,6 +46,8 @@ class ClusterPricing {
   std::string plans() const;
   /// `profile a100, stack megatron-2021; profile h100, stack megatron-2021, calibrated with published`.
   std::string made_with() const;
+  /// Intervals of predicted run times, a sentence for each profile and kind of model in the workload.
+  std::vector<std::string> intervals(const Workload& workload) const;
   /// True if types of GPUs have different software stacks. By default they do if only some types support 8
   /// bits.
   bool stacks_differ() const;

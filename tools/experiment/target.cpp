@@ -73,10 +73,12 @@ Result<TrainingTarget> read_target(const TargetArguments& arguments, std::vector
   }
   auto resolved = resolve_target(names);
   if (!resolved) return fail(in_target_option(std::move(resolved.error())));
+  const auto set_up = parse_set_up(arguments.set_up);
+  if (!set_up) return fail(in_option("--set-up", set_up.error()));
+  resolved->set_up = *set_up;
   TrainingTarget target{*std::move(resolved), *std::move(cluster), arguments.headroom};
   for (const TargetNote& note : target.notes)
     warnings.push_back(describe_note(note));
-  target.profile.memory_capacity = target.profile.memory_capacity * (1 - target.headroom / 100);
   const auto precision = read_precision(arguments.precision, target.stack, target.profile);
   if (!precision) return fail(precision.error());
   target.stack.choices.precision = *precision;

@@ -24,8 +24,7 @@ Error in_target_option(Error error);
 /// A note in the words of the command line.
 std::string describe_note(const TargetNote& note);
 
-/// A target of plan searches. The memory of its profile is without the headroom; every searched plan has the
-/// precision of its stack.
+/// A target of plan searches. Every searched plan has the precision of its stack.
 struct TrainingTarget : Target {
   std::optional<ClusterSpec> cluster{};  ///< none: only a number of GPUs is given
   double headroom = 0;                   ///< `TargetArguments::headroom`

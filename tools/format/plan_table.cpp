@@ -67,12 +67,17 @@ std::vector<Column> shape_columns(std::span<const PlanRow> rows) {
   return columns;
 }
 
+/// Mark of a plan's memory, which `plan_table` explains.
+std::string mark_of(Fit fit) {
+  return fit == Fit::Yes ? "" : fit == Fit::Tight ? "~" : "!";
+}
+
 std::vector<Column> cost_columns(const TrainingTerms& terms) {
   const bool is_usd = terms.usd_per_gpu_hour.has_value();
   std::vector<Column> columns = {
       {"iteration", [](const RankedPlan& p) { return iteration_text(p.iteration); }},
       {"memory",
-       [](const RankedPlan& p) { return (p.memory.fits() ? "" : "!") + as_gibibytes(p.memory.peak.value); }},
+       [](const RankedPlan& p) { return mark_of(p.memory.fit()) + as_gibibytes(p.memory.peak.value); }},
       {is_usd ? "cost/Mtoken" : "GPU-hours/Mtoken",
        [&terms, is_usd](const RankedPlan& p) { return cost_text(terms.cost_per_million_tokens(p), is_usd); }},
   };
@@ -176,9 +181,15 @@ std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms
   });
   if (has_zero_bubble)
     text += "zero-bubble: ZB-H1, which a fork of Megatron-Core has (sail-sg/zero-bubble)\n";
-  const auto too_large =
-      std::find_if(rows.begin(), rows.end(), [](const PlanRow& row) { return !row.plan.memory.fits(); });
-  if (too_large != rows.end()) {
+  const auto first = [&rows](Fit fit) {
+    return std::find_if(rows.begin(), rows.end(),
+                        [fit](const PlanRow& row) { return row.plan.memory.fit() == fit; });
+  };
+  if (const auto tight = first(Fit::Tight); tight != rows.end()) {
+    text += fmt::format("~ tight: within {:.2g} % of {}, so that only a run can tell whether it fits\n",
+                        kTightMargin * 100, as_gibibytes(tight->plan.memory.capacity.value));
+  }
+  if (const auto too_large = first(Fit::No); too_large != rows.end()) {
     text += fmt::format("! DOES NOT FIT into {} of memory\n",
                         as_gibibytes(too_large->plan.memory.capacity.value));
   }
@@ -290,20 +301,50 @@ nlohmann::ordered_json breakdown_to_json(const Breakdown& breakdown) {
           {"bubble_s", seconds(breakdown.bubble)}};
 }
 
-nlohmann::ordered_json memory_to_json(const MemoryEstimate& memory) {
-  return {{"peak_bytes_per_gpu", memory.peak.value},
-          {"capacity_bytes", memory.capacity.value},
-          {"stage", memory.stage},
-          {"fits", memory.fits()}};
+nlohmann::ordered_json interval_to_json(double predicted, const Interval& interval) {
+  return {{"low", predicted * interval.low}, {"high", predicted * interval.high}, {"coverage", kCoverage}};
 }
 
-ordered_json plan_to_json(const RankedPlan& ranked, const TrainingTerms& terms) {
+std::string uncertainty_text(Nanoseconds iteration, const Uncertainty& uncertainty, std::string_view stack,
+                             const TransformerModel& model) {
+  const Interval& interval = uncertainty.time;
+  return fmt::format("{} to {} ({}), {}", iteration_text(iteration * interval.low),
+                     iteration_text(iteration * interval.high), interval_text(interval),
+                     uncertainty.never_validated
+                         ? fmt::format("never validated: {} with {}", stack, models_of(kind_of(model)))
+                         : fmt::format("{} validated runs of {} with {}", uncertainty.num_similar, stack,
+                                       models_of(kind_of(model))));
+}
+
+std::string equal_plans_text(std::span<const RankedPlan> plans) {
+  std::size_t equal = 0;
+  while (equal < plans.size() && plans[equal].iteration <= plans[0].iteration * (1 + kPlanDifference))
+    ++equal;
+  if (equal < 2) return {};
+  return wrap_text(fmt::format("1 {} {} differ by less than a comparison errs, {:.0f} %: measure them before "
+                               "you choose by speed",
+                               equal == 2 ? "and" : "to", equal, kPlanDifference * 100),
+                   text_columns(), 2) +
+         "\n";
+}
+
+nlohmann::ordered_json memory_to_json(const MemoryEstimate& memory, const Interval& interval) {
+  return {{"peak_bytes_per_gpu", memory.peak.value},
+          {"interval_bytes", interval_to_json(memory.peak.value, interval)},
+          {"capacity_bytes", memory.capacity.value},
+          {"stage", memory.stage},
+          {"fits", name_of(memory.fit())}};
+}
+
+ordered_json plan_to_json(const RankedPlan& ranked, const TrainingTerms& terms,
+                          const Uncertainty& uncertainty) {
   const double iteration_s = Seconds(ranked.iteration).count();
   ordered_json json = {{"num_gpus", ranked.plan.num_gpus().value}};
   json.update(plan_to_json(ranked.plan));
   json["iteration_time_s"] = iteration_s;
+  json["iteration_time_interval_s"] = interval_to_json(iteration_s, uncertainty.time);
   json["breakdown"] = breakdown_to_json(ranked.breakdown);
-  json["memory"] = memory_to_json(ranked.memory);
+  json["memory"] = memory_to_json(ranked.memory, uncertainty.memory);
   json["tokens_per_s"] = terms.tokens_per_iteration / iteration_s;
   json["gpu_hours_per_million_tokens"] =
       gpu_seconds(ranked) / kSecondsPerHour / (terms.tokens_per_iteration / 1e6);

@@ -296,6 +296,15 @@ void add_cluster_option(CLI::App& command, TargetArguments& arguments) {
       "Cluster as NODESxGPUS:TYPE, for instance 64x8:a100; all its GPUs unless --gpus says fewer");
 }
 
+void add_set_up_option(CLI::App& command, std::string& set_up) {
+  command
+      .add_option("--set-up", set_up,
+                  "Who chose the settings, for the interval: own (the user), or recipe (a published run that "
+                  "its authors tuned)")
+      ->check(one_of({"own", "recipe"}))
+      ->capture_default_str();
+}
+
 void add_target_options(CLI::App& command, TargetArguments& arguments) {
   command.add_option(
       "--profile", arguments.profile,
@@ -303,6 +312,7 @@ void add_target_options(CLI::App& command, TargetArguments& arguments) {
   add_stack_options(command, arguments.stack, arguments.calibration);
   command.add_option("--precision", arguments.precision,
                      "Number format of matrix products: fp32, fp16, bf16, fp8 or fp4; default: the stack's");
+  add_set_up_option(command, arguments.set_up);
   command
       .add_option("--headroom", arguments.headroom,
                   "Per cent of GPU memory that plans must leave free for what is not predicted")

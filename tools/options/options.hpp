@@ -28,7 +28,10 @@ void add_scenario_options(CLI::App& command, ScenarioSpec& spec);
 /// Adds `--cluster`, for a command that also has `--gpus`.
 void add_cluster_option(CLI::App& command, TargetArguments& arguments);
 
-/// Adds `--profile`, `--stack`, `--calibrate`, `--precision` and `--headroom`.
+/// Adds `--set-up`, which decides the interval of predictions.
+void add_set_up_option(CLI::App& command, std::string& set_up);
+
+/// Adds `--profile`, `--stack`, `--calibrate`, `--precision`, `--set-up` and `--headroom`.
 void add_target_options(CLI::App& command, TargetArguments& arguments);
 
 /// Adds `--spreadsheet-safe`, for a command that writes tables with names.

@@ -457,6 +457,23 @@ StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan
   return memory;
 }
 
+std::string_view name_of(Fit fit) {
+  switch (fit) {
+    case Fit::Yes:
+      return "yes";
+    case Fit::Tight:
+      return "tight";
+    case Fit::No:
+      return "no";
+  }
+  return "";
+}
+
+Fit MemoryEstimate::fit() const {
+  if (peak <= capacity * (1 - kTightMargin)) return Fit::Yes;
+  return peak <= capacity * (1 + kTightMargin) ? Fit::Tight : Fit::No;
+}
+
 MemoryEstimate estimate_memory(const TransformerModel& model, const ParallelPlan& plan,
                                const GpuProfile& profile, const MemoryRules& rules) {
   MemoryEstimate estimate{.capacity = profile.memory_capacity};

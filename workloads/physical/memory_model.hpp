@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "core/base/units.hpp"
 #include "workloads/stack/memory_rules.hpp"
@@ -71,13 +72,29 @@ Bytes offloaded_activations(const TransformerModel& model, const ParallelPlan& p
 StageMemory stage_memory(const TransformerModel& model, const ParallelPlan& plan, std::int64_t stage,
                          const GpuProfile& profile, const MemoryRules& rules = {});
 
+/// Whether a plan fits into the memory of a GPU.
+enum class Fit : std::uint8_t {
+  Yes,    ///< predicted to need clearly less
+  Tight,  ///< predicted within `kTightMargin` of the capacity: only a run can tell
+  No,     ///< predicted to need clearly more
+};
+
+/// `yes`, `tight`, `no`.
+std::string_view name_of(Fit fit);
+
+/// Part of the capacity, on both sides of it, within which a prediction does not decide whether a plan fits.
+/// Nine of ten validated runs of stacks that are modelled in detail have an error below it.
+inline constexpr double kTightMargin = 0.08;
+
 /// Memory of the fullest stage, in bytes per GPU.
 struct MemoryEstimate {
   Bytes peak{0};           ///< memory of the fullest stage
   Bytes capacity{0};       ///< memory of the GPU
   std::int64_t stage = 0;  ///< the fullest stage
-  /// True if a GPU has enough memory.
-  bool fits() const { return peak <= capacity; }
+  /// True if a GPU has enough memory, and a part `headroom` of it (0 to 1) stays free.
+  bool fits(double headroom = 0) const { return peak <= capacity * (1 - headroom); }
+  /// The answer with the margin of the prediction.
+  Fit fit() const;
 };
 
 /// Memory of the fullest stage, the first of equals. Computes only stages that can be the fullest.

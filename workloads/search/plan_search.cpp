@@ -31,14 +31,16 @@ tl::unexpected<Error> no_plan(const TransformerModel& model, GpuCount num_gpus, 
 }
 
 tl::unexpected<Error> nothing_fits(const TransformerModel& model, GpuCount num_gpus,
-                                   const MemoryEstimate& least) {
+                                   const MemoryEstimate& least, double headroom) {
   constexpr double kGibibyte = 1024.0 * 1024 * 1024;
-  return fail({.kind = ErrorKind::Failed,
-               .field = "num_gpus",
-               .message = fmt::format("model {} does not fit on {} GPU{}: the smallest plan needs {:.1f} GiB "
-                                      "per GPU, which has {:.1f} GiB",
-                                      describe(model), num_gpus.value, num_gpus.value == 1 ? "" : "s",
-                                      least.peak.value / kGibibyte, least.capacity.value / kGibibyte)});
+  return fail(
+      {.kind = ErrorKind::Failed,
+       .field = "num_gpus",
+       .message = fmt::format("model {} does not fit on {} GPU{}: the smallest plan needs {:.1f} GiB "
+                              "per GPU, which has {:.1f} GiB{}",
+                              describe(model), num_gpus.value, num_gpus.value == 1 ? "" : "s",
+                              least.peak.value / kGibibyte, least.capacity.value / kGibibyte,
+                              least.fits() ? fmt::format(" ({:.4g} % is left free: --headroom)", headroom * 100) : "")});
 }
 
 }  // namespace
@@ -66,34 +68,34 @@ Nanoseconds PlanSearch::iteration_of(const ParallelPlan& plan) {
 }
 
 MemoryEstimate PlanSearch::fewest_to_fit(ParallelPlan& plan, std::int64_t ParallelPlan::*layers,
-                                         std::int64_t most) const {
+                                         std::int64_t most, double headroom) const {
   const auto estimate = [&](std::int64_t number) {
     plan.*layers = number;
     return estimate_memory(model(), plan, profile(), stack().memory);
   };
   MemoryEstimate memory = estimate(most);
-  if (!memory.fits()) return memory;
+  if (!memory.fits(headroom)) return memory;
   std::int64_t too_few = 0;
   while (most - too_few > 1) {
     const std::int64_t middle = std::midpoint(too_few, most);
-    (estimate(middle).fits() ? most : too_few) = middle;
+    (estimate(middle).fits(headroom) ? most : too_few) = middle;
   }
   return estimate(most);
 }
 
-void PlanSearch::offload_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const {
+void PlanSearch::offload_to_fit(ParallelPlan& plan, MemoryEstimate& memory, double headroom) const {
   if (!stack().choices.offload || plan.pipeline > 1 || plan.recompute != Recompute::None) return;
   // Megatron-Core keeps the last layer, whose backward pass comes at once.
-  memory = fewest_to_fit(plan, &ParallelPlan::offloaded_layers, model().num_layers - 1);
+  memory = fewest_to_fit(plan, &ParallelPlan::offloaded_layers, model().num_layers - 1, headroom);
 }
 
-void PlanSearch::recompute_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const {
+void PlanSearch::recompute_to_fit(ParallelPlan& plan, MemoryEstimate& memory, double headroom) const {
   if (!stack().choices.partial_recompute || plan.recompute != Recompute::Full) return;
   ParallelPlan without = plan;
   without.recompute = Recompute::None;
-  if (estimate_memory(model(), without, profile(), stack().memory).fits()) return;
+  if (estimate_memory(model(), without, profile(), stack().memory).fits(headroom)) return;
   const std::int64_t all = chunk_size(model(), plan);
-  memory = fewest_to_fit(plan, &ParallelPlan::recomputed_layers, all);
+  memory = fewest_to_fit(plan, &ParallelPlan::recomputed_layers, all, headroom);
   if (plan.recomputed_layers == all) plan.recomputed_layers = 0;
 }
 
@@ -151,13 +153,15 @@ Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global
   MemoryEstimate least;
   for (std::size_t place = 0; place < plans.size(); ++place) {
     MemoryEstimate memory = estimate_memory(model(), plans[place], profile(), stack().memory);
-    if (options.offload && !memory.fits()) offload_to_fit(plans[place], memory);
-    if (options.partial_recompute && memory.fits()) recompute_to_fit(plans[place], memory);
+    if (options.offload && !memory.fits(options.headroom))
+      offload_to_fit(plans[place], memory, options.headroom);
+    if (options.partial_recompute && memory.fits(options.headroom))
+      recompute_to_fit(plans[place], memory, options.headroom);
     if (least.peak.value == 0 || memory.peak < least.peak) least = memory;
-    if (memory.fits()) candidates.push_back({.place = place, .memory = memory});
+    if (memory.fits(options.headroom)) candidates.push_back({.place = place, .memory = memory});
   }
   result.num_fitting = std::ssize(candidates);
-  if (candidates.empty()) return nothing_fits(model(), num_gpus, least);
+  if (candidates.empty()) return nothing_fits(model(), num_gpus, least, options.headroom);
   const bool all = options.top == 0 || candidates.size() <= options.top;
   if (all) {
     time_in_full(plans, candidates);

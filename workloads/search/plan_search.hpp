@@ -18,6 +18,10 @@ struct GpuProfile;
 struct Stack;
 struct TransformerModel;
 
+/// Part of a GPU's memory that plans leave free by default: a plan to the last byte ends in an error after
+/// hours.
+inline constexpr double kDefaultHeadroom = 0.03;
+
 /// Options of a search.
 struct PlanSearchOptions {
   std::size_t top = 1;  ///< plans to return; 0: all that fit
@@ -31,7 +35,8 @@ struct PlanSearchOptions {
   /// Plans without virtual stages may use the schedule ZB-H1, if a fork of the stack's framework has it
   /// (`PlanChoices::zero_bubble`).
   bool zero_bubble = false;
-  PlanLimits limits{};  ///< degrees that the plans must have
+  double headroom = kDefaultHeadroom;  ///< part of a GPU's memory that plans leave free, 0 to 1
+  PlanLimits limits{};                 ///< degrees that the plans must have
 };
 
 /// Plans that a search found, and their numbers.
@@ -88,13 +93,13 @@ class PlanSearch {
 
   /// Sets the member `layers` of a plan to the smallest number from 1 to `most` with which it fits, or to
   /// `most` if none fits. Needs memory that does not grow with the number. Returns the plan's memory.
-  MemoryEstimate fewest_to_fit(ParallelPlan& plan, std::int64_t ParallelPlan::*layers,
-                               std::int64_t most) const;
+  MemoryEstimate fewest_to_fit(ParallelPlan& plan, std::int64_t ParallelPlan::*layers, std::int64_t most,
+                               double headroom) const;
   /// Makes a plan that needs too much memory fit by offloading the fewest layers that suffice, if any do.
-  void offload_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const;
+  void offload_to_fit(ParallelPlan& plan, MemoryEstimate& memory, double headroom) const;
   /// Makes a plan that fits with full recomputation recompute the fewest layers with which it fits. A plan
   /// that fits without recomputation stays as it is: the search has that one as well.
-  void recompute_to_fit(ParallelPlan& plan, MemoryEstimate& memory) const;
+  void recompute_to_fit(ParallelPlan& plan, MemoryEstimate& memory, double headroom) const;
   /// Computes the iteration times and breakdowns of candidates.
   void time_in_full(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates);
   std::int64_t time_best(const std::vector<ParallelPlan>& plans, std::vector<Candidate>& candidates,

@@ -130,7 +130,8 @@ TEST_CASE("physical_semantics: plans that the stack cannot run, or runs in vain"
   const auto refused = predict_physical(model, split, a100(), megatron());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().describe() ==
-        "context: expected 1: stack megatron-2021 computes attention unfused, on whole sequences, found '2'");
+        "context: expected 1: stack megatron-2021 computes attention unfused, on whole sequences; "
+        "megatron-core splits them, found '2'");
   model.experts = {.num_experts = 8, .top_k = 2, .expert_ffn_size = 2048};
   ParallelPlan plan{.tensor = 2, .global_batch = 2, .micro_batch = 1};
   const Stack stack = find_stack("megatron-core").value();

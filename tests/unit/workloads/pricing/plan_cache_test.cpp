@@ -194,7 +194,7 @@ TEST_CASE("throughput_curve: what a store has is not computed again, and nothing
     PlanCache curves(a100(), {}, &store);
     CHECK(curves.best_plan("gpt3-6.7b", 0, GpuCount(16))->plan ==
           plain.best_plan("gpt3-6.7b", 0, GpuCount(16))->plan);
-    CHECK(!curves.best_plan("gpt3-6.7b", 0, GpuCount(7)));
+    CHECK(!curves.best_plan("gpt3-6.7b", 0, GpuCount(1009)));
     CHECK(store.num_saved == 0);
   }
   CHECK(store.num_saved == 1);
@@ -203,8 +203,8 @@ TEST_CASE("throughput_curve: what a store has is not computed again, and nothing
     PlanCache curves(a100(), {}, &store);
     CHECK(*curves.iteration_time("gpt3-6.7b", 0, GpuCount(16)) ==
           *plain.iteration_time("gpt3-6.7b", 0, GpuCount(16)));
-    CHECK(curves.best_plan("gpt3-6.7b", 0, GpuCount(7)).error().message ==
-          plain.best_plan("gpt3-6.7b", 0, GpuCount(7)).error().message);
+    CHECK(curves.best_plan("gpt3-6.7b", 0, GpuCount(1009)).error().message ==
+          plain.best_plan("gpt3-6.7b", 0, GpuCount(1009)).error().message);
   }
   CHECK(store.num_saved == 1);  // no news
   // Another batch, kind or profile is another key.
