@@ -146,40 +146,38 @@ Result<Family> find_family(const JsonDocument& document, const json& object) {
       fmt::format("{}{}", expected_found("one of " + list_names(known_types()), type), hint)));
 }
 
-/// True if a class is one of a family: `LlamaForCausalLM` or `LLaMAForCausalLM` of `Llama`, but not
-/// `LlamaMoeForCausalLM`.
-bool is_class_of(std::string_view name, std::string_view class_name) {
-  constexpr std::array kKinds =
-      std::to_array<std::string_view>({"DoubleHeads", "For", "LMHead", "Model", "PreTrained"});
+/// Ends of the names of classes that compute the logits of a vocabulary, or none.
+constexpr std::array kUsualHeads = std::to_array<std::string_view>(
+    {"DoubleHeadsModel", "ForCausalLM", "ForConditionalGeneration", "ForMaskedLM",
+     "ForNextSentencePrediction", "ForPreTraining", "LMHeadModel", "Model", "PreTrainedModel"});
+/// Ends of the names of classes that have another head than the vocabulary's.
+constexpr std::array kOtherHeads = std::to_array<std::string_view>(
+    {"ForMultipleChoice", "ForProcessRewardModel", "ForQuestionAnswering", "ForRewardModel",
+     "ForSequenceClassification", "ForTokenClassification"});
+
+/// `ForCausalLM` of `LlamaForCausalLM` or `LLaMAForCausalLM` for `Llama`; empty for the class of another
+/// family.
+std::string_view head_of(std::string_view name, std::string_view class_name) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  if (!std::equal(class_name.begin(), class_name.end(), name.begin(),
-                  name.begin() + static_cast<std::ptrdiff_t>(std::min(name.size(), class_name.size())),
-                  [&lower](char a, char b) { return lower(a) == lower(b); })) {
-    return false;
-  }
-  name.remove_prefix(class_name.size());
-  return std::any_of(kKinds.begin(), kKinds.end(),
-                     [name](std::string_view kind) { return name.starts_with(kind); });
+  const std::string_view start = name.substr(0, class_name.size());
+  const bool is_same = std::equal(start.begin(), start.end(), class_name.begin(), class_name.end(),
+                                  [&lower](char a, char b) { return lower(a) == lower(b); });
+  return is_same ? name.substr(class_name.size()) : std::string_view();
 }
 
-/// Reports classes whose source nobody checked. Warns of classes that have another head than the
-/// vocabulary's.
+/// Reports classes whose source was not checked. Warns of other heads than the vocabulary's.
 void check_classes(ConfigReader& config, std::string_view class_name, std::string_view source) {
-  constexpr std::array kOtherHeads =
-      std::to_array<std::string_view>({"ForMultipleChoice", "ForQuestionAnswering", "ForRewardModel",
-                                       "ForSequenceClassification", "ForTokenClassification"});
   for (const json& name : config.list("architectures")) {
     const std::string text = name.is_string() ? name.get<std::string>() : "";
-    if (!is_class_of(text, class_name)) {
+    const std::string_view head = head_of(text, class_name);
+    if (std::find(kOtherHeads.begin(), kOtherHeads.end(), head) != kOtherHeads.end()) {
+      config.warn(
+          fmt::format("architectures {}: the logits of a vocabulary are computed instead", printable(text)));
+    } else if (std::find(kUsualHeads.begin(), kUsualHeads.end(), head) == kUsualHeads.end()) {
       config.complain(
           "architectures",
           expected_found(
               fmt::format("a class of {} (only {} of transformers was checked)", class_name, source), text));
-    }
-    if (std::any_of(kOtherHeads.begin(), kOtherHeads.end(),
-                    [&text](std::string_view head) { return text.ends_with(head); })) {
-      config.warn(
-          fmt::format("architectures {}: the logits of a vocabulary are computed instead", printable(text)));
     }
   }
 }

@@ -677,7 +677,8 @@ TEST_CASE("hugging_face: only classes whose source was checked are read") {
   CHECK(error_of(with_class(llama3(), "DeciLMForCausalLM")) ==
         "config.json:1: architectures: expected a class of Llama (only llama/modeling_llama.py of "
         "transformers was checked), found 'DeciLMForCausalLM'");
-  for (const char* other : {"LlamaMoeForCausalLM", "Llama4ForCausalLM", "MyLlamaForCausalLM", "Llama", ""})
+  for (const char* other : {"LlamaMoeForCausalLM", "Llama4ForCausalLM", "LlamaForCausalLMEagle3",
+                            "MyLlamaForCausalLM", "Llama", ""})
     CHECK(error_of(with_class(llama3(), other)).starts_with("config.json:1: architectures: "));
   CHECK(error_of(with(llama3(), "architectures", json::array({1}))).starts_with("config.json:1: archi"));
   const std::string page =
