@@ -82,6 +82,7 @@ ordered_json to_json(const PlanSpec& spec, const PlanRequest& question, const Pl
                        {"global_batch", question.global_batch},
                        {"tokens_per_iteration", question.terms.tokens_per_iteration},
                        {"objective", kObjectives[static_cast<std::size_t>(question.objective)]}};
+  if (question.assumes_batch) json["global_batch_is_assumed"] = true;
   json.update(target_to_json(question.target));
   if (question.terms.tokens) json["tokens"] = *question.terms.tokens;
   if (question.deadline_s) json["deadline_s"] = *question.deadline_s;
@@ -333,9 +334,10 @@ void add_plan_command(CLI::App& app, Action& action) {
                       "then whole nodes)");
   add_cluster_option(*command, to.target);
   command
-      ->add_option("--global-batch", to.global_batch,
-                   "Global batch, in sequences; default: the batch that `vtrain models` lists, published or "
-                   "assumed (~)")
+      ->add_option(
+          "--global-batch", to.global_batch,
+          "Global batch, in sequences; default: the model's published one, else 4 Mi tokens, rounded "
+          "to a multiple of the GPUs")
       ->transform(whole_number(1, kMaxGlobalBatch));
   command
       ->add_option("--objective", to.objective,
@@ -361,7 +363,9 @@ void add_plan_command(CLI::App& app, Action& action) {
                     "Also search plans with the schedule ZB-H1, which a fork of Megatron-Core offers "
                     "(sail-sg/zero-bubble)");
   add_target_options(*command, to.target);
-  command->add_option("--sequence-length", to.sequence_length, "Tokens per sequence; default: the model's")
+  command
+      ->add_option("--sequence-length", to.sequence_length,
+                   "Tokens per sequence; default: the model's, of a config.json at most 8,192")
       ->transform(whole_number(1, kMaxSequenceLength));
   const std::vector<CLI::Option*> replaced = command->get_options();
   CLI::Option* const spec =

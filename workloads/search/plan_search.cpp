@@ -140,6 +140,20 @@ std::vector<ParallelPlan> PlanSearch::plans(GpuCount num_gpus, std::int64_t glob
   return enumerate_plans(model(), num_gpus, global_batch, profile(), choices, options.limits);
 }
 
+MemoryEstimate PlanSearch::fit(ParallelPlan& plan, const PlanSearchOptions& options) const {
+  MemoryEstimate memory = estimate_memory(model(), plan, profile(), stack().memory);
+  if (options.offload && !memory.fits()) offload_to_fit(plan, memory);
+  if (options.partial_recompute && memory.fits()) recompute_to_fit(plan, memory);
+  return memory;
+}
+
+bool PlanSearch::any_fits(GpuCount num_gpus, std::int64_t global_batch,
+                          const PlanSearchOptions& options) const {
+  std::vector<ParallelPlan> plans = this->plans(num_gpus, global_batch, options);
+  return std::any_of(plans.begin(), plans.end(),
+                     [&](ParallelPlan& plan) { return fit(plan, options).fits(); });
+}
+
 Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global_batch,
                                           const PlanSearchOptions& options) {
   if (auto checked = check_model(model()); !checked) return fail(checked.error());
@@ -150,9 +164,7 @@ Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global
   std::vector<Candidate> candidates;
   MemoryEstimate least;
   for (std::size_t place = 0; place < plans.size(); ++place) {
-    MemoryEstimate memory = estimate_memory(model(), plans[place], profile(), stack().memory);
-    if (options.offload && !memory.fits()) offload_to_fit(plans[place], memory);
-    if (options.partial_recompute && memory.fits()) recompute_to_fit(plans[place], memory);
+    const MemoryEstimate memory = fit(plans[place], options);
     if (least.peak.value == 0 || memory.peak < least.peak) least = memory;
     if (memory.fits()) candidates.push_back({.place = place, .memory = memory});
   }
