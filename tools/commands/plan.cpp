@@ -324,6 +324,7 @@ void add_plan_command(CLI::App& app, Action& action) {
       "Find the fastest or cheapest parallel plans of a model on a number of GPUs.\n\n  vtrain plan "
       "llama3-70b --cluster 64x8:h100 --stack megatron-core --global-batch 1024\n  vtrain plan "
       "megatron-39.1b --gpus 64-512 --tokens 300B --deadline 60d --price 2.5");
+  command->footer(kOutOfScope);
   const auto arguments = std::make_shared<PlanArguments>();
   PlanSpec& to = arguments->spec;
   command->add_option(
