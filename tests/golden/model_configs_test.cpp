@@ -133,9 +133,9 @@ TEST_CASE("model configs: every published file plans, or one line says why not")
     }
   }
   CHECK(outcomes.size() == kExpected.size());
-  for (const auto& [type, expected] : kExpected) {
-    CAPTURE(type);
-    CHECK(outcomes[type] == expected);
+  for (const auto& family : kExpected) {
+    CAPTURE(family.first);
+    CHECK(outcomes[family.first] == family.second);
   }
 }
 
@@ -187,9 +187,9 @@ TEST_CASE("model configs: parameters are the published ones") {
       {"Qwen--Qwen3-Coder-480B-A35B-Instruct", 480'154'875'392},
       {"mistralai--Mixtral-8x7B-v0.1", 46'702'792'704},
       {"mistralai--Mixtral-8x22B-v0.1", 140'620'634'112}};
-  for (const auto& [name, parameters] : exact) {
-    CAPTURE(name);
-    CHECK(parameters_of(name) == parameters);
+  for (const auto& published : exact) {
+    CAPTURE(published.first);
+    CHECK(parameters_of(published.first) == published.second);
   }
   struct Rounded {
     const char* name;
