@@ -136,6 +136,7 @@ int run(int argc, char** argv) try {
   vtrain::add_decide_command(app, action);
   vtrain::add_list_commands(app, action);
   vtrain::add_completion_commands(app, action);
+  app.footer(vtrain::kOutOfScope);  // subcommands would inherit it
   vtrain::add_input_option(app);
   vtrain::add_terminal_options(app);
   vtrain::add_force_options(app);

@@ -37,6 +37,11 @@ void add_trace_slice(CLI::App& trace, Action& action);
 void add_trace_generate(CLI::App& trace, Action& action);
 void add_trace_fit(CLI::App& trace, Action& action);
 
+/// Last lines of help: kinds of training that no command models.
+inline constexpr const char* kOutOfScope =
+    "Not modelled: LoRA, preference and RL post-training, vision towers, batch ramps\n"
+    "(docs/plans.md).";
+
 /// Logs a warning, printable but for line feeds.
 void log_warning(std::string_view text);
 

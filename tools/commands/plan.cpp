@@ -82,6 +82,7 @@ ordered_json to_json(const PlanSpec& spec, const PlanRequest& question, const Pl
                        {"global_batch", question.global_batch},
                        {"tokens_per_iteration", question.terms.tokens_per_iteration},
                        {"objective", kObjectives[static_cast<std::size_t>(question.objective)]}};
+  if (question.assumes_batch) json["global_batch_is_assumed"] = true;
   json.update(target_to_json(question.target));
   if (question.terms.tokens) json["tokens"] = *question.terms.tokens;
   if (question.deadline_s) json["deadline_s"] = *question.deadline_s;
@@ -327,6 +328,7 @@ void add_plan_command(CLI::App& app, Action& action) {
       "Find the fastest or cheapest parallel plans of a model on a number of GPUs.\n\n  vtrain plan "
       "llama3-70b --cluster 64x8:h100 --stack megatron-core --global-batch 1024\n  vtrain plan "
       "megatron-39.1b --gpus 64-512 --tokens 300B --deadline 60d --price 2.5");
+  command->footer(kOutOfScope);
   const auto arguments = std::make_shared<PlanArguments>();
   PlanSpec& to = arguments->spec;
   command->add_option(
@@ -337,9 +339,10 @@ void add_plan_command(CLI::App& app, Action& action) {
                       "then whole nodes)");
   add_cluster_option(*command, to.target);
   command
-      ->add_option("--global-batch", to.global_batch,
-                   "Global batch, in sequences; default: the batch that `vtrain models` lists, published or "
-                   "assumed (~)")
+      ->add_option(
+          "--global-batch", to.global_batch,
+          "Global batch, in sequences; default: the model's published one, else 4 Mi tokens, rounded "
+          "to a multiple of the GPUs")
       ->transform(whole_number(1, kMaxGlobalBatch));
   command
       ->add_option("--objective", to.objective,
@@ -365,7 +368,9 @@ void add_plan_command(CLI::App& app, Action& action) {
                     "Also search plans with the schedule ZB-H1, which a fork of Megatron-Core offers "
                     "(sail-sg/zero-bubble)");
   add_target_options(*command, to.target);
-  command->add_option("--sequence-length", to.sequence_length, "Tokens per sequence; default: the model's")
+  command
+      ->add_option("--sequence-length", to.sequence_length,
+                   "Tokens per sequence; default: the model's, of a config.json at most 8,192")
       ->transform(whole_number(1, kMaxSequenceLength));
   const std::vector<CLI::Option*> replaced = command->get_options();
   CLI::Option* const spec =

@@ -1,7 +1,9 @@
 #include "tools/experiment/plan_request.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +19,7 @@
 #include "tools/format/text_format.hpp"
 #include "workloads/calibration/calibration.hpp"
 #include "workloads/config/model_file.hpp"
+#include "workloads/model/zoo.hpp"
 #include "workloads/predict.hpp"
 
 namespace vtrain {
@@ -55,8 +58,6 @@ Result<void> check_offload(const Stack& stack, const GpuProfile& profile) {
 }
 
 Result<void> read_terms(const PlanSpec& spec, PlanRequest& question) {
-  question.terms.tokens_per_iteration =
-      static_cast<double>(question.global_batch) * static_cast<double>(question.model.sequence_length);
   if (spec.price > 0) question.terms.usd_per_gpu_hour = spec.price;
   if (!spec.tokens.empty()) {
     const auto tokens = parse_large_count(spec.tokens);
@@ -92,26 +93,43 @@ Result<RankedPlan> predict_beside(const PlanRequest& question, GpuCount num_gpus
   return RankedPlan{*plan, times.iteration, prediction->memory.value(), times.breakdown};
 }
 
+/// Sentence on the smallest larger number of GPUs on which a plan fits: nodes, twice as many each time.
+std::string needed_gpus_text(const PlanRequest& question, const PlanSearch& search) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 15;
+  const std::int64_t largest = question.gpu_counts.back().value;
+  for (std::int64_t count = question.target.profile.gpus_per_node; count <= kMost; count *= 2) {
+    if (count <= largest) continue;
+    const GpuCount num_gpus{static_cast<std::int32_t>(count)};
+    const std::int64_t batch =
+        question.assumes_batch ? usual_batch(question.model, {num_gpus}) : question.global_batch;
+    if (search.any_fits(num_gpus, batch, question.search))
+      return fmt::format("; it fits on {} GPUs", with_thousands(count));
+  }
+  return fmt::format("; doubling the GPUs, up to {}, does not help", with_thousands(kMost));
+}
+
+/// Clause on other stacks under which the last number of GPUs has a plan; empty for none.
+std::string able_stacks_text(const PlanRequest& question) {
+  std::vector<std::string_view> able;
+  for (const Stack& stack : all_stacks()) {
+    if (stack.name == question.target.stack.name || !has_kernels_of(question.target.profile, stack)) continue;
+    const PlanSearch search(question.model, question.target.profile, stack);
+    if (search.any_fits(question.gpu_counts.back(), question.global_batch, question.search))
+      able.push_back(stack.name);
+  }
+  return able.empty() ? "" : "; stacks that have a plan: " + list_names(able);
+}
+
 /// Error if no count has a plan, from the error of the largest count.
-Error no_plan_at_all(const std::vector<CountAnswer>& counts) {
+Error no_plan_at_all(const PlanRequest& question, const std::vector<CountAnswer>& counts,
+                     const PlanSearch& search) {
   Error error = counts.back().found.error();
   error.field = "--gpus";
+  if (error.kind == ErrorKind::Failed) error.message += needed_gpus_text(question, search);
+  error.message += able_stacks_text(question);
   if (counts.size() > 1)
     error.message = fmt::format("no plan on any of {} GPU counts; {}", counts.size(), error.message);
   return error;
-}
-
-/// Other stacks under which the last number of GPUs has a plan.
-std::vector<std::string_view> stacks_with_a_plan(const PlanRequest& question) {
-  std::vector<std::string_view> able;
-  PlanSearchOptions one = question.search;
-  one.top = 1;
-  for (const Stack& stack : all_stacks()) {
-    if (stack.name == question.target.stack.name || !has_kernels_of(question.target.profile, stack)) continue;
-    PlanSearch search(question.model, question.target.profile, stack);
-    if (search.find(question.gpu_counts.back(), question.global_batch, one)) able.push_back(stack.name);
-  }
-  return able;
 }
 
 /// Error if no plan meets the deadline, with the fastest plan's time and conditions.
@@ -149,6 +167,19 @@ Result<std::vector<SpecFile>> files_of(const PlanSpec& spec, const std::string& 
 
 }  // namespace
 
+std::int64_t usual_batch(const TransformerModel& model, const std::vector<GpuCount>& gpu_counts) {
+  const std::int64_t usual = std::max<std::int64_t>(1, kUsualBatchTokens / model.sequence_length);
+  std::int64_t unit = 1;
+  for (const GpuCount count : gpu_counts) {
+    unit = std::lcm(unit, count.value);
+    if (unit > kMaxGlobalBatch) return usual;
+  }
+  while (unit % 2 == 0 && unit > usual / 4)
+    unit /= 2;
+  const std::int64_t rounded = (usual + unit / 2) / unit * unit;
+  return rounded > 0 ? rounded : usual;
+}
+
 Result<PlanRequest> read_plan_request(const PlanSpec& spec, std::vector<std::string>& warnings) {
   if (auto checked = check_spec(spec); !checked) return fail(std::move(checked.error()));
   PlanRequest question;
@@ -159,13 +190,6 @@ Result<PlanRequest> read_plan_request(const PlanSpec& spec, std::vector<std::str
     warnings.push_back(fmt::format("{}: {}", spec.model, warning));
   question.warnings = model->warnings;
   question.model = model->model;
-  question.global_batch = spec.global_batch > 0 ? spec.global_batch : model->global_batch;
-  question.assumes_batch = spec.global_batch == 0 && !model->batch_is_published;
-  if (question.global_batch == 0) {
-    return fail(
-        {.field = "--global-batch",
-         .message = fmt::format("missing: nothing is known of the batches of '{}'", model->model.name)});
-  }
   TargetArguments named = spec.target;
   for (std::string* name : {&named.cluster, &named.profile, &named.calibration})
     *name = spec.files.locate(*name);
@@ -198,6 +222,12 @@ Result<PlanRequest> read_plan_request(const PlanSpec& spec, std::vector<std::str
       read_gpus(spec.gpus, question.target.cluster, question.target.profile, question.deadline_s.has_value());
   if (!counts) return fail(counts.error());
   question.gpu_counts = *std::move(counts);
+  question.assumes_batch = spec.global_batch == 0 && !model->batch_is_published;
+  question.global_batch = question.assumes_batch  ? usual_batch(question.model, question.gpu_counts)
+                          : spec.global_batch > 0 ? spec.global_batch
+                                                  : model->global_batch;
+  question.terms.tokens_per_iteration =
+      static_cast<double>(question.global_batch) * static_cast<double>(question.model.sequence_length);
   if (!spec.beside.empty()) {
     auto plan = parse_plan_spec(spec.beside, {.global_batch = question.global_batch,
                                               .micro_batch = 1,
@@ -230,12 +260,7 @@ Result<PlanReport> make_plan_report(const PlanRequest& question) {
     answer.counts.push_back(std::move(count));
   }
   answer.wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
-  if (answer.fastest.empty()) {
-    Error error = no_plan_at_all(answer.counts);
-    if (const auto able = stacks_with_a_plan(question); !able.empty())
-      error.message += "; stacks that have a plan: " + list_names(able);
-    return fail(std::move(error));
-  }
+  if (answer.fastest.empty()) return fail(no_plan_at_all(question, answer.counts, search));
   Nanoseconds longest = Nanoseconds::max();
   if (question.deadline_s) longest = Seconds(*question.deadline_s / question.terms.iterations());
   // The front, the best first: choosing again among what is left.

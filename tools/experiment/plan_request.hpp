@@ -58,11 +58,18 @@ struct PlanReport {
   double wall_s = 0;                 ///< time for the search, seconds
 };
 
+/// Sequences of an iteration where neither the user nor a publication gives them: `kUsualBatchTokens`,
+/// rounded to a multiple of the GPUs so that replicas get equally many. Many GPUs count by their largest
+/// part, by powers of two, that is no more than a quarter of the batch. Several numbers of GPUs count by
+/// their least common multiple. A unit of more than twice the batch changes nothing.
+std::int64_t usual_batch(const TransformerModel& model, const std::vector<GpuCount>& gpu_counts);
+
 /// Reads the arguments. Errors name options, or file and line of the model. Adds the warnings of the model's
 /// file and of the target to `warnings`, also on failure.
 Result<PlanRequest> read_plan_request(const PlanSpec& spec, std::vector<std::string>& warnings);
 
-/// Searches the plans. Errors: no number of GPUs has a plan; no plan meets the deadline.
+/// Searches the plans. Errors: no number of GPUs has a plan; no plan meets the deadline. If plans need more
+/// memory, the error names a number of GPUs that has it.
 Result<PlanReport> make_plan_report(const PlanRequest& question);
 
 }  // namespace vtrain

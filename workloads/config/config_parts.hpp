@@ -13,6 +13,9 @@ class ConfigReader;
 /// The key of the longest sequence.
 inline constexpr std::string_view kLongestKey = "max_position_embeddings";
 
+/// Keys by which a class lets the file ask for biases: `attention_bias` and `mlp_bias`. It ignores others.
+enum class BiasKeys : std::uint8_t { None, Attention, AttentionAndMlp };
+
 /// Values of a family's class for keys that a file lacks. Null in the file is different: no window, as many
 /// heads of keys and values as heads, and the derived size of a head.
 struct AttentionDefaults {
@@ -23,6 +26,7 @@ struct AttentionDefaults {
   std::int64_t longest = 0;           ///< longest sequence; 0: the file must give it
   std::int64_t original_longest = 0;  ///< longest sequence before LongRoPE extends it; 0: the rule gives it
   bool scales_rotation = false;       ///< used if the file has no rule of rotations
+  BiasKeys bias_keys = BiasKeys::Attention;  ///< the class ignores other keys
   bool has_output_bias = true;  ///< with `attention_bias`, the projection after attention has a bias too
 };
 

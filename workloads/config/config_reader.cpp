@@ -32,10 +32,8 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "torchscript",
     "transformers_version",
     "unsloth_version",
-    "quantization_config",
     // Tokens and generation.
     "bos_token_id",
-    "decoder_start_token_id",
     "eos_token_id",
     "is_decoder",
     "max_length",
@@ -50,6 +48,43 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "task_specific_params",
     "unk_token_id",
     "use_cache",
+    "bad_words_ids",
+    "begin_suppress_tokens",
+    "chunk_size_feed_forward",
+    "decoder_start_token_id",
+    "diversity_penalty",
+    "do_sample",
+    "early_stopping",
+    "encoder_no_repeat_ngram_size",
+    "exponential_decay_length_penalty",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+    "length_penalty",
+    "min_length",
+    "no_repeat_ngram_size",
+    "num_beam_groups",
+    "num_beams",
+    "num_return_sequences",
+    "output_scores",
+    "remove_invalid_values",
+    "repetition_penalty",
+    "return_dict_in_generate",
+    "sep_token_id",
+    "suppress_tokens",
+    "temperature",
+    "top_k",
+    "top_p",
+    "typical_p",
+    "use_bfloat16",
+    // Places of images and videos among the tokens.
+    "ignore_index",
+    "image_token_id",
+    "media_placeholder_token_id",
+    "use_unified_vision_chunk",
+    "video_placeholder",
+    "video_token_id",
+    "vision_end_token_id",
+    "vision_start_token_id",
     // Initialisation and numbers inside kernels.
     "init_std",
     "initializer_range",
@@ -117,13 +152,14 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "qk_head_dim",
 });
 
-/// Keys that say, with this value, what is computed anyway: of Phi-4-mini, OPT, GPT-2, Qwen3-Coder and
-/// Nemotron 3, whose router has one group of experts.
+/// Keys that say, with this value, what is computed anyway: of Phi-4-mini, OPT, GPT-2, Qwen3-Coder, Kimi K2.5
+/// and Nemotron 3, whose router has one group of experts.
 struct NeutralValue {
   std::string_view key;
   std::string_view value;  ///< value as JSON
 };
 constexpr std::array kNeutral = std::to_array<NeutralValue>({{"_remove_final_layer_norm", "false"},
+                                                             {"add_cross_attention", "false"},
                                                              {"full_attn_mod", "1"},
                                                              {"interpolate_factor", "1"},
                                                              {"is_encoder_decoder", "false"},
@@ -131,7 +167,10 @@ constexpr std::array kNeutral = std::to_array<NeutralValue>({{"_remove_final_lay
                                                              {"lm_head_bias", "false"},
                                                              {"n_group", "1"},
                                                              {"n_special", "0"},
+                                                             {"pruned_heads", "{}"},
                                                              {"qkv_bias", "false"},
+                                                             {"tf_legacy_loss", "false"},
+                                                             {"tie_encoder_decoder", "false"},
                                                              {"topk_group", "1"}});
 
 /// A field in errors of `check_model`, and a key that holds it. If families have several keys, the first

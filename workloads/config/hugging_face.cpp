@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,8 +12,8 @@
 #include "core/base/names.hpp"
 #include "core/base/utf8.hpp"
 #include "core/io/json_reader.hpp"
-#include "workloads/config/config_parts.hpp"
 #include "workloads/config/config_reader.hpp"
+#include "workloads/config/families.hpp"
 
 namespace vtrain {
 namespace {
@@ -24,328 +25,6 @@ constexpr std::array kAttentionRates =
     std::to_array<std::string_view>({"attention_dropout", "attention_probs_dropout_prob", "attn_pdrop"});
 constexpr std::array kHiddenRates =
     std::to_array<std::string_view>({"dropout", "hidden_dropout", "hidden_dropout_prob", "resid_pdrop"});
-
-/// Reads the length of sequences. If the family's class has no longest sequence, the file or the caller must
-/// give it.
-void read_sequence(ConfigReader& config, std::string_view key, std::int64_t sequence_length,
-                   TransformerModel& model, std::int64_t absent = 0) {
-  std::int64_t longest = config.size_or_none(key, absent);
-  model.sequence_length = sequence_length > 0 ? sequence_length : longest;
-  if (longest == 0 && (sequence_length == 0 || config.has(key))) longest = config.size(key);
-  if (longest == 0) return;
-  if (sequence_length == 0) {
-    config.warn(fmt::format("{} {}: taken as the sequence length of training", key, longest));
-  } else if (sequence_length > longest) {
-    config.warn(fmt::format("{} {}: sequences of {} tokens are longer", key, longest, sequence_length));
-  }
-}
-
-void read_width(ConfigReader& config, TransformerModel& model) {
-  model.hidden_size = config.size("hidden_size");
-  model.num_heads = config.size("num_attention_heads");
-  model.vocab_size = config.size("vocab_size");
-}
-
-/// Reads the sizes other than the number of layers.
-void read_sizes(ConfigReader& config, TransformerModel& model, const AttentionDefaults& absent = {}) {
-  read_width(config, model);
-  constexpr std::string_view kKvHeads = "num_key_value_heads";
-  model.num_kv_heads = config.size_or_none(kKvHeads, absent.num_kv_heads);
-  if (model.num_kv_heads == 0 && config.has(kKvHeads))
-    config.complain(kKvHeads, expected_found("a number above 0", "0"));
-  model.size_per_head = config.size_or_none("head_dim", absent.size_per_head);
-  model.ffn_size = config.size("intermediate_size");
-}
-
-/// `after_attention`: whether the class has the projection after attention add one too.
-void read_biases(ConfigReader& config, TransformerModel& model, bool after_attention) {
-  const bool attention_bias = config.flag_or("attention_bias", false);
-  const bool mlp_bias = config.flag_or("mlp_bias", false);
-  model.has_bias = attention_bias && mlp_bias;
-  model.has_qkv_bias = attention_bias && !mlp_bias;
-  if (mlp_bias && !attention_bias) config.warn("mlp_bias true: biases of the MLP alone are not counted");
-  if (model.has_qkv_bias && after_attention)
-    config.warn("attention_bias true: the bias after attention is not counted");
-}
-
-/// Reads the common keys of Llama's descendants. The defaults are those of their classes in transformers
-/// (configuration_*.py).
-void read_descendant(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model,
-                     const AttentionDefaults& absent) {
-  model.num_layers = config.size("num_hidden_layers");
-  read_sizes(config, model, absent);
-  config.expect_text("hidden_act", {"silu", "swish"});
-  model.activation = Activation::SwiGlu;
-  model.normalization = Normalization::RmsNorm;
-  model.positions = Positions::Rotary;
-  model.scales_rotation = read_rotation(config, absent);
-  model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
-  read_biases(config, model, absent.has_output_bias);
-  read_sequence(config, kLongestKey, sequence_length, model, absent.longest);
-  read_window(config, model, absent);
-}
-
-void read_llama(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(config, sequence_length, model, {.longest = 2048});
-}
-
-void read_mistral(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(config, sequence_length, model, {.num_kv_heads = 8, .window = {.size = 4096}});
-}
-
-void read_mixtral(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(config, sequence_length, model, {.num_kv_heads = 8});
-  model.experts = {.num_experts = config.size("num_local_experts"),
-                   .top_k = config.size("num_experts_per_tok"),
-                   .expert_ffn_size = model.ffn_size};
-}
-
-void read_phi3(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(config, sequence_length, model, {.original_longest = 4096});
-}
-
-/// Qwen's models have the window only where they say so. In which layers the classes of its models with
-/// experts have changed; it is in all of qwen3_moe.
-constexpr AttentionWindow kQwenWindow{.size = 4096, .first_layer = 28};
-
-void read_qwen2(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(
-      config, sequence_length, model,
-      {.num_kv_heads = 32, .window = kQwenWindow, .uses_window = false, .has_output_bias = false});
-  model.has_qkv_bias = true;
-}
-
-/// Qwen3-Coder's files speak of the norms, which the class always has.
-void read_qwen3_norm(ConfigReader& config, TransformerModel& model) {
-  model.has_qk_norm = true;
-  if (!config.flag_or("use_qk_norm", true))
-    config.warn("use_qk_norm false: queries and keys are normalised all the same");
-}
-
-void read_qwen3(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(config, sequence_length, model,
-                  {.num_kv_heads = 32, .size_per_head = 128, .window = kQwenWindow, .uses_window = false});
-  read_qwen3_norm(config, model);
-}
-
-void read_qwen2_moe(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(
-      config, sequence_length, model,
-      {.num_kv_heads = 16, .window = kQwenWindow, .uses_window = false, .has_output_bias = false});
-  model.has_qkv_bias = config.flag_or("qkv_bias", true);
-  read_qwen_experts(config, model, 5632);
-}
-
-void read_qwen3_moe(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(config, sequence_length, model,
-                  {.num_kv_heads = 4, .window = {.size = kQwenWindow.size}, .uses_window = false});
-  read_qwen3_norm(config, model);
-  read_qwen_experts(config, model, 0);
-}
-
-void warn_of_more_predictions(ConfigReader& config) {
-  const std::int64_t more = config.size_or("num_nextn_predict_layers", 0);
-  if (more > 0) {
-    config.warn(
-        fmt::format("num_nextn_predict_layers {}: the layers of multi-token prediction are left out", more));
-  }
-}
-
-void read_deepseek(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model,
-                   const DeepSeekDefaults& absent) {
-  read_descendant(config, sequence_length, model, {});
-  model.num_kv_heads = 0;  // latent attention has one of each for every head
-  model.latent = {.query_rank = config.size_or("q_lora_rank", 0),
-                  .kv_rank = config.size("kv_lora_rank"),
-                  .plain_head_size = config.size("qk_nope_head_dim"),
-                  .rotary_head_size = config.size("qk_rope_head_dim"),
-                  .value_head_size = config.size("v_head_dim")};
-  model.size_per_head = 0;
-  config.expect_size("moe_layer_freq", 1, "experts in every layer after the first ones");
-  read_deepseek_experts(config, model, absent);
-  warn_of_more_predictions(config);
-}
-
-void read_deepseek_v2(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_deepseek(config, sequence_length, model, kDeepSeekV2);
-}
-
-/// Kimi K2 too, whose class is DeepSeek-V3's.
-void read_deepseek_v3(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_deepseek(config, sequence_length, model, kDeepSeekV3);
-}
-
-/// Norms stand behind the halves of a layer, which costs the same as before them, and span the queries and
-/// keys of all heads.
-void read_olmo2(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(config, sequence_length, model, {});
-  model.has_qk_norm = true;
-}
-
-/// Windows in three layers of four where the file does not say.
-void read_olmo3(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(config, sequence_length, model, {.window = {.size = 4096, .full_every = 4}});
-  model.has_qk_norm = true;
-}
-
-void read_glm4_moe(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(config, sequence_length, model, {.num_kv_heads = 8, .has_output_bias = false});
-  model.has_qk_norm = config.flag_or("use_qk_norm", false);
-  read_deepseek_experts(config, model, kGlm4Moe);
-  warn_of_more_predictions(config);
-}
-
-void read_gpt2(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  model.num_layers = config.size("n_layer");
-  model.hidden_size = config.size("n_embd");
-  model.num_heads = config.size("n_head");
-  model.vocab_size = config.size("vocab_size");
-  model.ffn_size = config.size_or("n_inner", 0);
-  config.expect_text("activation_function", {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"});
-  model.tied_embeddings = config.flag_or("tie_word_embeddings", true);
-  if (config.flag_or("add_cross_attention", false)) {
-    config.complain("add_cross_attention", expected_found("false", "true"));
-  }
-  read_sequence(config, "n_positions", sequence_length, model);
-}
-
-void read_opt(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  model.num_layers = config.size("num_hidden_layers");
-  read_width(config, model);
-  model.ffn_size = config.size("ffn_dim");
-  config.expect_text("activation_function", {"relu"});
-  model.activation = Activation::Relu;
-  model.has_bias = config.flag_or("enable_bias", true);
-  model.tied_embeddings = config.flag_or("tie_word_embeddings", true);
-  config.expect_size("word_embed_proj_dim", model.hidden_size, "projections of embeddings are not modelled");
-  if (config.number_or("layerdrop", 0) > 0) config.warn("layerdrop: all layers are computed");
-  // Norms before or after a half of a layer cost the same.
-  config.accept_flag("do_layer_norm_before");
-  read_sequence(config, kLongestKey, sequence_length, model);
-}
-
-/// An encoder and the logits of its masked tokens.
-void read_bert(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  model.num_layers = config.size("num_hidden_layers");
-  read_sizes(config, model);
-  config.expect_text("hidden_act", {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"});
-  config.expect_text("position_embedding_type", {"absolute"});
-  config.accept_size("type_vocab_size");
-  if (config.flag_or("is_decoder", false))
-    config.warn("is_decoder true: attention is computed in both directions all the same");
-  model.is_bidirectional = true;
-  model.tied_embeddings = config.flag_or("tie_word_embeddings", true);
-  read_sequence(config, kLongestKey, sequence_length, model);
-}
-
-void read_gpt_neox(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  model.num_layers = config.size("num_hidden_layers");
-  read_width(config, model);
-  model.ffn_size = config.size("intermediate_size");
-  config.expect_text("hidden_act", {"gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"});
-  model.positions = Positions::Rotary;
-  model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
-  if (!config.flag_or("attention_bias", true))
-    config.warn("attention_bias false: biases are counted all the same");
-  if (config.flag_or("use_parallel_residual", true)) {
-    config.warn("use_parallel_residual true: attention and MLP are computed one after the other");
-  }
-  read_sequence(config, kLongestKey, sequence_length, model);
-}
-
-void read_nemotron(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  model.num_layers = config.size("num_hidden_layers");
-  read_sizes(config, model);
-  config.expect_text("hidden_act", {"relu2"});
-  model.activation = Activation::SquaredRelu;
-  model.positions = Positions::Rotary;
-  model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
-  read_biases(config, model, true);
-  read_sequence(config, kLongestKey, sequence_length, model);
-}
-
-/// Biases everywhere, a window in every second layer, experts in every layer.
-void read_gpt_oss(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  read_descendant(config, sequence_length, model,
-                  {.num_kv_heads = 8,
-                   .size_per_head = 64,
-                   .window = {.size = 128, .full_every = 2},
-                   .scales_rotation = true,
-                   .has_output_bias = false});  // counted with all others
-  model.has_bias = true;
-  model.has_qkv_bias = false;
-  model.has_attention_sinks = true;
-  model.clamps_activation = config.number_or("swiglu_limit", 7) > 0;
-  model.experts = {.num_experts = config.size("num_local_experts"),
-                   .top_k = config.size("num_experts_per_tok", "experts_per_token"),
-                   .expert_ffn_size = model.ffn_size};
-}
-
-/// The letters of a hybrid's layers, from a string of them or a list of their names.
-std::string read_pattern(ConfigReader& config) {
-  std::string pattern = config.text_or("hybrid_override_pattern", "");
-  const json& names = config.list("layers_block_type");
-  if (!pattern.empty()) return pattern;
-  for (const json& name : names) {
-    // transformers 5 has other names for the first two.
-    constexpr std::array<std::pair<std::string_view, char>, 6> kLetters = {{{"mamba", 'M'},
-                                                                            {"linear_attention", 'M'},
-                                                                            {"attention", '*'},
-                                                                            {"full_attention", '*'},
-                                                                            {"mlp", '-'},
-                                                                            {"moe", 'E'}}};
-    const std::string text = name.is_string() ? name.get<std::string>() : std::string();
-    const auto* const letter = std::find_if(kLetters.begin(), kLetters.end(),
-                                            [&text](const auto& known) { return text == known.first; });
-    if (letter == kLetters.end()) {
-      config.complain("layers_block_type",
-                      expected_found("mamba (or linear_attention), attention (or full_attention), mlp or moe",
-                                     name.dump()));
-      return {};
-    }
-    pattern.push_back(letter->second);
-  }
-  if (pattern.empty())
-    config.complain("hybrid_override_pattern", expected_found("a letter for each layer", ""));
-  return pattern;
-}
-
-void read_nemotron_h(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model) {
-  model.layer_pattern = read_pattern(config);
-  model.num_layers = config.size_or("num_hidden_layers", std::ssize(model.layer_pattern));
-  read_sizes(
-      config, model,
-      {.num_kv_heads = 8, .size_per_head = config.size_or("attention_head_dim", 128)});  // of Nemotron-H
-  config.expect_text("mlp_hidden_act", {"relu2"});
-  model.activation = Activation::SquaredRelu;
-  model.normalization = Normalization::RmsNorm;
-  model.positions = Positions::None;
-  model.tied_embeddings = config.flag_or("tie_word_embeddings", false);
-  model.has_bias = model.has_qkv_bias = false;
-  for (const std::string_view key : {"attention_bias", "mlp_bias", "use_bias", "mamba_proj_bias"})
-    if (config.flag_or(key, false)) config.complain(key, expected_found("false", "true"));
-  if (!config.flag_or("use_conv_bias", true))
-    config.warn("use_conv_bias false: the convolution's bias is counted all the same");
-  read_sequence(config, kLongestKey, sequence_length, model);
-  read_window(config, model, {});
-  model.state_space = {.num_heads = config.size("mamba_num_heads"),
-                       .head_size = config.size("mamba_head_dim"),
-                       .state_size = config.size("ssm_state_size"),
-                       .num_groups = config.size("n_groups"),
-                       .conv_width = config.size_or("conv_kernel", 4),
-                       .chunk_size = config.size_or("chunk_size", 128)};
-  if (model.layer_pattern.find('E') != std::string::npos) {
-    model.experts = {.num_experts = config.size("n_routed_experts"),
-                     .top_k = config.size("num_experts_per_tok"),
-                     .expert_ffn_size = config.size("moe_intermediate_size"),
-                     .shared_ffn_size = config.size_or("n_shared_experts", 1) *
-                                        config.size_or("moe_shared_expert_intermediate_size", 0),
-                     .latent_size = config.size_or("moe_latent_size", 0)};
-  }
-  for (const std::string_view key : {"mtp_hybrid_override_pattern", "mtp_layers_block_type"})
-    config.accept(key);
-  warn_of_more_predictions(config);
-}
 
 /// Reads the dropout: values with a rate above 0 or, if no rate is given, those of the family.
 void read_dropout(ConfigReader& config, Dropout family, TransformerModel& model) {
@@ -362,53 +41,91 @@ void read_dropout(ConfigReader& config, Dropout family, TransformerModel& model)
     config.warn(fmt::format("embd_pdrop {}: dropout of the embedding alone is not counted", rate));
 }
 
-/// Warns of classes that have another head than the vocabulary's.
-void warn_of_other_heads(ConfigReader& config) {
-  constexpr std::array kOtherHeads =
-      std::to_array<std::string_view>({"ForMultipleChoice", "ForQuestionAnswering",
-                                       "ForSequenceClassification", "ForTokenClassification", "RewardModel"});
-  for (const json& name : config.list("architectures")) {
-    const std::string text = name.is_string() ? name.get<std::string>() : "";
-    if (std::any_of(kOtherHeads.begin(), kOtherHeads.end(),
-                    [&text](std::string_view head) { return text.ends_with(head); })) {
-      config.warn(
-          fmt::format("architectures {}: the logits of a vocabulary are computed instead", printable(text)));
-    }
-  }
-}
-
-/// Reader of the configurations of a `model_type`.
-struct Family {
-  std::string_view model_type;
-  void (*read)(ConfigReader& config, std::int64_t sequence_length, TransformerModel& model);
-  Dropout dropout{};  ///< dropout if the file has none (configuration_*.py of transformers)
-};
-
-constexpr std::array kFamilies =
-    std::to_array<Family>({{"llama", read_llama},
-                           {"mistral", read_mistral},
-                           {"mixtral", read_mixtral},
-                           {"phi3", read_phi3},
-                           {"olmo2", read_olmo2},
-                           {"olmo3", read_olmo3},
-                           {"qwen2", read_qwen2},
-                           {"qwen2_moe", read_qwen2_moe},
-                           {"qwen3", read_qwen3},
-                           {"qwen3_moe", read_qwen3_moe},
-                           {"deepseek_v2", read_deepseek_v2},
-                           {"deepseek_v3", read_deepseek_v3},
-                           {"kimi_k2", read_deepseek_v3},
-                           {"glm4_moe", read_glm4_moe},
-                           {"gpt2", read_gpt2, {.attention = true, .hidden = true}},
-                           {"opt", read_opt, {.hidden = true}},
-                           {"bert", read_bert, {.attention = true, .hidden = true}},
-                           {"gpt_neox", read_gpt_neox},
-                           {"gpt_oss", read_gpt_oss},
-                           {"nemotron", read_nemotron},
-                           {"nemotron_h", read_nemotron_h}});
-
 /// The key of the language model in a model that takes more than text.
 constexpr const char* kInner = "text_config";
+
+/// A model that takes images as well, whose language model was checked.
+struct TextPart {
+  std::string_view model_type;
+  std::string_view class_name;                  ///< as in `Family`
+  std::array<std::string_view, 2> inner_types;  ///< values of `model_type` in `text_config`
+  std::string_view source;                      ///< source that was checked
+};
+constexpr std::array kTextParts = std::to_array<TextPart>(
+    {{"qwen3_vl", "Qwen3VL", {"qwen3_vl_text", "qwen3_vl_text"}, "qwen3_vl/modular_qwen3_vl.py"},
+     {"qwen3_vl_moe",
+      "Qwen3VLMoe",
+      {"qwen3_vl_moe_text", "qwen3_vl_moe_text"},
+      "qwen3_vl_moe/modular_qwen3_vl_moe.py"},
+     // The class of the outer model is in the repositories of its weights; the inner one is DeepSeek-V3's.
+     {"kimi_k25", "KimiK25", {"kimi_k2", "deepseek_v3"}, "deepseek_v3/modular_deepseek_v3.py"}});
+
+/// A known `model_type` that is not modelled, and the first key that shows why.
+struct UnmodelledType {
+  std::string_view model_type;
+  std::string_view inner_type;  ///< that of `text_config`; empty: it has none
+  std::string_view key;         ///< key of the file or of its `text_config`
+  std::string_view what;        ///< part of the class that is not modelled
+};
+
+constexpr std::string_view kIndexer = "an indexer picks the tokens that each token attends to";
+constexpr std::string_view kCompressed = "attention to compressed tokens, and several residual streams";
+constexpr std::string_view kGatedDelta = "linear attention (gated delta rule) in three layers of four";
+constexpr std::string_view kBlockSparse = "an indexer picks the blocks of tokens that each token attends to";
+
+constexpr std::array kUnmodelled = std::to_array<UnmodelledType>({
+    {"deepseek_ref", "", "compress_ratios", kCompressed},
+    {"deepseek_v32", "", "index_topk", kIndexer},
+    {"deepseek_v4", "", "compress_ratios", kCompressed},
+    {"gemma4", "gemma4_text", "global_head_dim",
+     "layers with a window have heads of another size; MLPs are gated by GELU"},
+    {"glm_moe_dsa", "", "index_topk", kIndexer},
+    {"kimi_k3", "kimi_linear", "linear_attn_config",
+     "linear attention (Kimi Delta Attention) in three layers of four"},
+    {"llama4", "llama4_text", "attention_chunk_size",
+     "attention within chunks of tokens in three layers of four, which alone rotate queries and keys"},
+    {"mimo", "", "num_nextn_predict_layers", "layers of Qwen2 with prediction layers of its own"},
+    {"mimo_v2_flash", "", "hybrid_layer_pattern",
+     "layers with a window have other heads of keys and values, and values have smaller heads"},
+    {"minimax_m2", "", "qk_norm_type", "norms of queries and keys over all heads, and a router of its own"},
+    {"minimax_m3", "", "sparse_attention_config", kBlockSparse},
+    {"minimax_m3_vl", "", "sparse_attention_config", kBlockSparse},
+    {"nemotron-nas", "", "block_configs", "each layer has an attention and an MLP of its own size, or none"},
+    {"qwen3_5", "qwen3_5_text", "layer_types", kGatedDelta},
+    {"qwen3_5_moe", "qwen3_5_moe_text", "layer_types", kGatedDelta},
+    {"step3p7", "", "layer_types", "a window in all layers but the first of every four"},
+});
+
+/// The inner object, if there is one.
+const json* text_part(const json& object) {
+  const auto found = object.find(kInner);
+  return found != object.end() && found->is_object() ? &*found : nullptr;
+}
+
+/// The error of a known `model_type` that is not modelled; none for other types.
+std::optional<Error> find_unmodelled(const JsonDocument& document, const json& object,
+                                     std::string_view type) {
+  const auto* const row =
+      std::find_if(kUnmodelled.begin(), kUnmodelled.end(), [type](const UnmodelledType& known) {
+        return known.model_type == type || (!known.inner_type.empty() && known.inner_type == type);
+      });
+  if (row == kUnmodelled.end()) return std::nullopt;
+  const std::string message = fmt::format("model_type {} is not modelled: {}", type, row->what);
+  const json* const inner = text_part(object);
+  for (const json* const part : {&object, inner})
+    if (part != nullptr && part->contains(row->key)) return document.error_at(*part, row->key, message);
+  return document.error_at(object, "model_type", message);
+}
+
+/// The types that are read.
+std::vector<std::string_view> known_types() {
+  std::vector<std::string_view> names;
+  for (const Family& family : families())
+    names.push_back(family.model_type);
+  for (const TextPart& part : kTextParts)
+    names.push_back(part.model_type);
+  return names;
+}
 
 Result<Family> find_family(const JsonDocument& document, const json& object) {
   JsonFields fields(document, object);
@@ -421,13 +138,120 @@ Result<Family> find_family(const JsonDocument& document, const json& object) {
     error->message += hint;
     return fail(*error);
   }
-  std::vector<std::string_view> names;
-  for (const Family& family : kFamilies) {
+  for (const Family& family : families())
     if (family.model_type == type) return family;
-    names.push_back(family.model_type);
-  }
+  if (auto error = find_unmodelled(document, object, type)) return fail(*std::move(error));
   return fail(document.error_at(
-      object, "model_type", fmt::format("{}{}", expected_found("one of " + list_names(names), type), hint)));
+      object, "model_type",
+      fmt::format("{}{}", expected_found("one of " + list_names(known_types()), type), hint)));
+}
+
+/// Ends of the names of classes that compute the logits of a vocabulary, or none.
+constexpr std::array kUsualHeads = std::to_array<std::string_view>(
+    {"DoubleHeadsModel", "ForCausalLM", "ForConditionalGeneration", "ForMaskedLM",
+     "ForNextSentencePrediction", "ForPreTraining", "LMHeadModel", "Model", "PreTrainedModel"});
+/// Ends of the names of classes that have another head than the vocabulary's.
+constexpr std::array kOtherHeads = std::to_array<std::string_view>(
+    {"ForMultipleChoice", "ForProcessRewardModel", "ForQuestionAnswering", "ForRewardModel",
+     "ForSequenceClassification", "ForTokenClassification"});
+
+/// `ForCausalLM` of `LlamaForCausalLM` or `LLaMAForCausalLM` for `Llama`; empty for the class of another
+/// family.
+std::string_view head_of(std::string_view name, std::string_view class_name) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  const std::string_view start = name.substr(0, class_name.size());
+  const bool is_same = std::equal(start.begin(), start.end(), class_name.begin(), class_name.end(),
+                                  [&lower](char a, char b) { return lower(a) == lower(b); });
+  return is_same ? name.substr(class_name.size()) : std::string_view();
+}
+
+/// Reports classes whose source was not checked. Warns of other heads than the vocabulary's.
+void check_classes(ConfigReader& config, std::string_view class_name, std::string_view source) {
+  for (const json& name : config.list("architectures")) {
+    const std::string text = name.is_string() ? name.get<std::string>() : "";
+    const std::string_view head = head_of(text, class_name);
+    if (std::find(kOtherHeads.begin(), kOtherHeads.end(), head) != kOtherHeads.end()) {
+      config.warn(
+          fmt::format("architectures {}: the logits of a vocabulary are computed instead", printable(text)));
+    } else if (std::find(kUsualHeads.begin(), kUsualHeads.end(), head) == kUsualHeads.end()) {
+      config.complain(
+          "architectures",
+          expected_found(
+              fmt::format("a class of {} (only {} of transformers was checked)", class_name, source), text));
+    }
+  }
+}
+
+/// Warns that the published weights are quantised, which says nothing of training.
+void warn_of_quantization(ConfigReader& config) {
+  for (const std::string_view key : {"quantization_config", "compression_config"}) {
+    if (!config.has(key)) continue;
+    std::string kind;
+    const json& rule = config.object(key);
+    for (const char* const part : {"quant_method", "quant_algo"}) {
+      const auto found = rule.find(part);
+      if (found != rule.end() && found->is_string()) kind += " " + printable(found->get<std::string>());
+    }
+    config.warn(fmt::format(
+        "{}{}: the published weights are quantised; training is in the precision of the plan", key, kind));
+  }
+}
+
+/// Reads a language model.
+Result<HuggingFaceModel> read_language_model(const JsonDocument& document, const json& object,
+                                             const Family& family, std::int64_t sequence_length) {
+  HuggingFaceModel result;
+  ConfigReader config(document, object);
+  check_classes(config, family.class_name, family.source);
+  family.read(config, sequence_length, result.model);
+  read_dropout(config, family.dropout, result.model);
+  warn_of_quantization(config);
+  if (!config.error()) {
+    if (const auto checked = check_model(result.model); !checked) config.complain(checked.error());
+  }
+  if (config.error()) return fail(*config.error());
+  config.warn_of_the_rest();
+  result.warnings = config.take_warnings();
+  return result;
+}
+
+/// Reads the language model of a model that takes images as well.
+Result<HuggingFaceModel> read_text_part(const JsonDocument& document, const json& object,
+                                        const TextPart& part, std::int64_t sequence_length) {
+  ConfigReader config(document, object);
+  check_classes(config, part.class_name, part.source);
+  const json* const inner = text_part(object);
+  if (inner == nullptr)
+    config.complain(kInner, expected_found("an object", object.value(kInner, json()).dump()));
+  if (config.error()) return fail(*config.error());
+  auto family = find_family(document, *inner);
+  if (!family) return fail(std::move(family.error()));
+  const std::array<std::string_view, 2>& types = part.inner_types;
+  if (std::find(types.begin(), types.end(), family->model_type) == types.end()) {
+    return fail(document.error_at(
+        *inner, "model_type",
+        expected_found(fmt::format("'{}' in a file of {}", types[0], part.model_type), family->model_type)));
+  }
+  auto result = read_language_model(document, *inner, *family, sequence_length);
+  if (!result) return result;
+  // Files that share weights say so inside or outside of the language model, or at both places.
+  const bool is_tied = config.flag_or("tie_word_embeddings", result->model.tied_embeddings);
+  if (inner->contains("tie_word_embeddings") && is_tied != result->model.tied_embeddings) {
+    config.complain("tie_word_embeddings",
+                    expected_found("what text_config says", is_tied ? "true" : "false"));
+  }
+  result->model.tied_embeddings = is_tied;
+  for (const std::string_view key : {std::string_view(kInner), std::string_view("vision_config")})
+    config.accept(key);
+  config.warn("text_config: only the language model is taken; the vision tower is not modelled");
+  warn_of_quantization(config);
+  config.warn_of_the_rest();
+  if (config.error()) return fail(*config.error());
+  std::vector<std::string> warnings = config.take_warnings();
+  for (std::string& warning : result->warnings)
+    warnings.push_back("text_config." + std::move(warning));
+  result->warnings = std::move(warnings);
+  return result;
 }
 
 }  // namespace
@@ -439,20 +263,14 @@ bool is_hugging_face_config(const json& object) {
 
 Result<HuggingFaceModel> read_hugging_face_config(const JsonDocument& document, const json& object,
                                                   std::int64_t sequence_length) {
+  for (const TextPart& part : kTextParts) {
+    const auto type = object.find("model_type");
+    if (type != object.end() && *type == part.model_type)
+      return read_text_part(document, object, part, sequence_length);
+  }
   const auto family = find_family(document, object);
   if (!family) return fail(family.error());
-  HuggingFaceModel result;
-  ConfigReader config(document, object);
-  family->read(config, sequence_length, result.model);
-  read_dropout(config, family->dropout, result.model);
-  warn_of_other_heads(config);
-  if (!config.error()) {
-    if (const auto checked = check_model(result.model); !checked) config.complain(checked.error());
-  }
-  if (config.error()) return fail(*config.error());
-  config.warn_of_the_rest();
-  result.warnings = config.take_warnings();
-  return result;
+  return read_language_model(document, object, *family, sequence_length);
 }
 
 }  // namespace vtrain

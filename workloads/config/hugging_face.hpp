@@ -1,11 +1,10 @@
 /// Models as Hugging Face publishes them: the `config.json` next to the weights.
 ///
-/// Supports the decoders of `model_type` `llama`, `mistral`, `mixtral`, `phi3`, `olmo2`, `olmo3`, `qwen2`,
-/// `qwen2_moe`, `qwen3`, `qwen3_moe`, `deepseek_v2`, `deepseek_v3`, `kimi_k2`, `glm4_moe`, `gpt2`, `opt`,
-/// `gpt_neox`, `gpt_oss`, `nemotron` and `nemotron_h`, and the encoder `bert`. Every key of the file is used,
-/// listed as irrelevant, or named in a warning. Irrelevant keys change neither the shape nor the amount of
-/// computation (token ids, initialisation, scales of rotary positions, ...). Absent keys have the values of
-/// the family's class in transformers (configuration_*.py), except sizes that every published file gives.
+/// Supports the families of `families.hpp`, and the language model of some models that take images as well.
+/// Every key of the file is used, listed as irrelevant, or named in a warning. Irrelevant keys change neither
+/// the shape nor the amount of computation (token ids, initialisation, scales of rotary positions, ...).
+/// Absent keys have the values of the family's class in transformers (configuration_*.py), except sizes that
+/// every published file gives.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +29,10 @@ struct HuggingFaceModel {
 /// `text_config`.
 bool is_hugging_face_config(const nlohmann::json& object);
 
-/// Reads such a configuration. `sequence_length` is that of training, 0 for the model's longest. Training is
-/// usually shorter, so a warning then says so. Errors name file, line and key: an unsupported `model_type`, a
-/// missing size, a value that means another computation, those of `check_model`.
+/// Reads such a configuration. `sequence_length` is that of training; 0: the model's longest, at most
+/// `kUsualSequence`, and a warning says so. Errors name file, line and key: a `model_type` or class that is
+/// not known, one that is known and not modelled, a missing size, a value that means another computation,
+/// those of `check_model`.
 Result<HuggingFaceModel> read_hugging_face_config(const JsonDocument& document, const nlohmann::json& object,
                                                   std::int64_t sequence_length);
 

@@ -62,9 +62,6 @@ constexpr std::string_view kNemotronH =
     "NVIDIA, Nemotron-H, arXiv:2504.03624, table 1; nemotron_h_provider.py of NVIDIA-NeMo/Megatron-Bridge";
 constexpr std::string_view kGrok = "xAI, repository grok-1, README and run.py, 2024";
 
-/// Tokens of a batch where none is published.
-constexpr std::int64_t kUsualBatch = std::int64_t{4} << 20;
-
 /// The sizes of one line of a published table.
 struct Sizes {
   std::string_view name{};
@@ -89,7 +86,7 @@ ZooModel gpt(std::string_view family, std::string_view source, const Sizes& size
                            .num_heads = sizes.heads,
                            .sequence_length = sequence,
                            .vocab_size = vocabulary},
-          .global_batch = batch > 0 ? batch : kUsualBatch / sequence,
+          .global_batch = batch > 0 ? batch : kUsualBatchTokens / sequence,
           .batch_is_published = batch > 0,
           .source = source};
 }
@@ -113,7 +110,7 @@ ZooModel llama(std::string_view family, std::string_view source, const Sizes& si
                            .tied_embeddings = sizes.tied,
                            .has_bias = false,
                            .dropout = kNoDropout},
-          .global_batch = batch > 0 ? batch : kUsualBatch / sequence,
+          .global_batch = batch > 0 ? batch : kUsualBatchTokens / sequence,
           .batch_is_published = batch > 0,
           .source = source};
 }

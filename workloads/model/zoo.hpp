@@ -10,11 +10,14 @@
 
 namespace vtrain {
 
+/// Tokens of an iteration where no batch is published.
+inline constexpr std::int64_t kUsualBatchTokens = std::int64_t{4} << 20;
+
 /// A published model.
 struct ZooModel {
   std::string_view family{};        ///< `GPT-3`, `Llama 3.1`, ...
   TransformerModel architecture{};  ///< model with its published sizes
-  /// Sequences per iteration, as published; 4 Mi tokens if nothing is published.
+  /// Sequences per iteration, as published; `kUsualBatchTokens` if nothing is published.
   std::int64_t global_batch = 0;
   bool batch_is_published = false;  ///< `global_batch` was published
   std::string_view source{};        ///< publication of sizes and batch

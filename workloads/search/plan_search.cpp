@@ -33,14 +33,14 @@ tl::unexpected<Error> no_plan(const TransformerModel& model, GpuCount num_gpus, 
 tl::unexpected<Error> nothing_fits(const TransformerModel& model, GpuCount num_gpus,
                                    const MemoryEstimate& least, double headroom) {
   constexpr double kGibibyte = 1024.0 * 1024 * 1024;
-  return fail(
-      {.kind = ErrorKind::Failed,
-       .field = "num_gpus",
-       .message = fmt::format("model {} does not fit on {} GPU{}: the smallest plan needs {:.1f} GiB "
-                              "per GPU, which has {:.1f} GiB{}",
-                              describe(model), num_gpus.value, num_gpus.value == 1 ? "" : "s",
-                              least.peak.value / kGibibyte, least.capacity.value / kGibibyte,
-                              least.fits() ? fmt::format(" ({:.4g} % is left free: --headroom)", headroom * 100) : "")});
+  return fail({.kind = ErrorKind::Failed,
+               .field = "num_gpus",
+               .message = fmt::format(
+                   "model {} does not fit on {} GPU{}: the smallest plan needs {:.1f} GiB "
+                   "per GPU, which has {:.1f} GiB{}",
+                   describe(model), num_gpus.value, num_gpus.value == 1 ? "" : "s",
+                   least.peak.value / kGibibyte, least.capacity.value / kGibibyte,
+                   least.fits() ? fmt::format(" ({:.4g} % is left free: --headroom)", headroom * 100) : "")});
 }
 
 }  // namespace
@@ -142,6 +142,21 @@ std::vector<ParallelPlan> PlanSearch::plans(GpuCount num_gpus, std::int64_t glob
   return enumerate_plans(model(), num_gpus, global_batch, profile(), choices, options.limits);
 }
 
+MemoryEstimate PlanSearch::fit(ParallelPlan& plan, const PlanSearchOptions& options) const {
+  MemoryEstimate memory = estimate_memory(model(), plan, profile(), stack().memory);
+  if (options.offload && !memory.fits(options.headroom)) offload_to_fit(plan, memory, options.headroom);
+  if (options.partial_recompute && memory.fits(options.headroom))
+    recompute_to_fit(plan, memory, options.headroom);
+  return memory;
+}
+
+bool PlanSearch::any_fits(GpuCount num_gpus, std::int64_t global_batch,
+                          const PlanSearchOptions& options) const {
+  std::vector<ParallelPlan> plans = this->plans(num_gpus, global_batch, options);
+  return std::any_of(plans.begin(), plans.end(),
+                     [&](ParallelPlan& plan) { return fit(plan, options).fits(options.headroom); });
+}
+
 Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global_batch,
                                           const PlanSearchOptions& options) {
   if (auto checked = check_model(model()); !checked) return fail(checked.error());
@@ -152,11 +167,7 @@ Result<PlanSearchResult> PlanSearch::find(GpuCount num_gpus, std::int64_t global
   std::vector<Candidate> candidates;
   MemoryEstimate least;
   for (std::size_t place = 0; place < plans.size(); ++place) {
-    MemoryEstimate memory = estimate_memory(model(), plans[place], profile(), stack().memory);
-    if (options.offload && !memory.fits(options.headroom))
-      offload_to_fit(plans[place], memory, options.headroom);
-    if (options.partial_recompute && memory.fits(options.headroom))
-      recompute_to_fit(plans[place], memory, options.headroom);
+    const MemoryEstimate memory = fit(plans[place], options);
     if (least.peak.value == 0 || memory.peak < least.peak) least = memory;
     if (memory.fits(options.headroom)) candidates.push_back({.place = place, .memory = memory});
   }

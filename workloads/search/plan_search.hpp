@@ -69,6 +69,9 @@ class PlanSearch {
   std::vector<ParallelPlan> plans(GpuCount num_gpus, std::int64_t global_batch,
                                   const PlanSearchOptions& options = {}) const;
 
+  /// True if any plan that `find` considers fits into memory. Stops at the first one.
+  bool any_fits(GpuCount num_gpus, std::int64_t global_batch, const PlanSearchOptions& options = {}) const;
+
   /// Finds the fastest plans that fit into memory. Of equally fast ones, the first in the order of
   /// `enumerate_plans` wins.
   ///
@@ -91,6 +94,8 @@ class PlanSearch {
     Breakdown breakdown{};  ///< set for plans that are returned
   };
 
+  /// Memory of a plan, which may change to fit: by offloading and recomputation as the options allow.
+  MemoryEstimate fit(ParallelPlan& plan, const PlanSearchOptions& options) const;
   /// Sets the member `layers` of a plan to the smallest number from 1 to `most` with which it fits, or to
   /// `most` if none fits. Needs memory that does not grow with the number. Returns the plan's memory.
   MemoryEstimate fewest_to_fit(ParallelPlan& plan, std::int64_t ParallelPlan::*layers, std::int64_t most,
