@@ -1,5 +1,6 @@
 #include "workloads/config/framework_config.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -36,6 +37,23 @@ void set_gpus(SettingReader& settings, ParallelPlan& plan, std::int64_t of_file,
                                  std::to_string(num_gpus)));
   }
   plan.data = num_gpus / others;
+}
+
+void apply_plan_options(SettingReader& settings, ParallelPlan& plan, const ConfigOptions& options) {
+  for (const NamedSetting& option : options.plan) {
+    const Field<ParallelPlan>* const field = find_plan_field(option.name);
+    if (field == nullptr || field->key == "data") continue;
+    if (auto set = set_field(*field, plan, option.value); !set)
+      settings.fail_at_option(option.name, set.error().message);
+    settings.notes().places[std::string(field->key)] = {"--plan " + option.name, 0};
+  }
+}
+
+bool has_plan_option(const ConfigOptions& options, std::string_view key) {
+  return std::any_of(options.plan.begin(), options.plan.end(), [key](const NamedSetting& option) {
+    const Field<ParallelPlan>* const field = find_plan_field(option.name);
+    return field != nullptr && field->key == key;
+  });
 }
 
 Error place_in_settings(const SettingNotes& notes, Error error) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "core/base/result.hpp"
 #include "workloads/config/named_setting.hpp"
@@ -17,6 +18,13 @@ Result<TransformerModel> load_named_model(const std::string& name, std::int64_t 
 /// Complains if both are 0, or if the degrees do not divide them; remarks if they differ.
 void set_gpus(SettingReader& settings, ParallelPlan& plan, std::int64_t of_file,
               const ConfigOptions& options);
+
+/// Sets the fields of a plan that `options.plan` gives, but for the data-parallel degree. Complains about
+/// unknown names and values that cannot be read.
+void apply_plan_options(SettingReader& settings, ParallelPlan& plan, const ConfigOptions& options);
+
+/// True if the options give a field of the plan.
+bool has_plan_option(const ConfigOptions& options, std::string_view key);
 
 /// Checks a configuration that was read from settings, and moves the notes into it. Errors name the setting
 /// that gave the field its value.

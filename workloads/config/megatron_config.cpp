@@ -430,9 +430,11 @@ class MegatronArguments {
       read_.text(nodes);
     }
     read_.text("data_parallel_size");
+    apply_plan_options(read_, plan, options_);
     set_gpus(read_, plan, num_gpus, options_);
     plan.global_batch = read_.integer("global_batch_size", 1, kMaxPlanSize, plan.micro_batch * plan.data);
     read_.note_place("global_batch", "global_batch_size");
+    apply_plan_options(read_, plan, options_);
   }
 
   void read_precision(PredictConfig& config) {

@@ -126,6 +126,10 @@ void SettingReader::complain(std::string_view name, std::string message) {
                  .message = std::move(message)};
 }
 
+void SettingReader::fail_at_option(std::string_view option, std::string message) {
+  if (!error_) error_ = Error{.field = "--plan " + printable(option), .message = std::move(message)};
+}
+
 void SettingReader::judge_the_rest(std::span<const SettingRow> rows) {
   for (const auto& [name, setting] : settings_) {
     if (seen_.contains(name)) continue;

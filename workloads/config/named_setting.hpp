@@ -71,8 +71,9 @@ struct SettingNotes {
 struct ConfigOptions {
   std::int64_t num_gpus = 0;             ///< all GPUs; 0: the file's
   std::string model{};                   ///< name or path of a model; empty: the file's
-  std::vector<NamedSetting> settings{};  ///< options that replace those of the file; names are Megatron's or
-                                         ///< those of `plan_fields`
+  std::int64_t sequence_length = 0;      ///< tokens of a sequence; 0: the file's
+  std::vector<NamedSetting> plan{};      ///< fields of the plan (`find_plan_field`) in place of the file's
+  std::vector<NamedSetting> settings{};  ///< options of Megatron-LM in place of the file's
 };
 
 /// Names of Megatron-LM in one spelling: `--num-layers` and `num_layers` are `num_layers`.
@@ -136,6 +137,8 @@ class SettingReader {
   void remark(std::string sentence) { notes_.remarks.push_back(std::move(sentence)); }
   /// Remembers an error at a setting, unless there is one already.
   void complain(std::string_view name, std::string message);
+  /// Remembers an error in an option of the command line, unless there is one already.
+  void fail_at_option(std::string_view option, std::string message);
   /// Treats settings that were not read by the tables: a refused one is an error.
   void judge_the_rest(std::span<const SettingRow> rows);
   /// Name of a setting as it was written; `name` if it is absent.
