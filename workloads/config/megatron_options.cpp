@@ -105,6 +105,8 @@ constexpr auto kRows = std::to_array<SettingRow>({
      "activations in the memory of the CPU are modelled as --cpu-offloading-num-layers"},
     {"fine_grained_activation_offloading", Refused, "offloading parts of a layer is not modelled"},
     {"cpu_offloading_weights", Refused, "weights in the memory of the CPU are not modelled"},
+    {"partial_recomputation_*", Refused, "recomputation of some layers or micro-batches is not modelled"},
+    {"idle_*", None},
     {"moe_layer_recompute", Refused, "recomputation of experts alone is not modelled"},
     {"mlp_chunks_for_training", NotCounted, kWarnsOfMemory, "1"},
     // Experts.
