@@ -22,14 +22,24 @@ Result<TransformerModel> load_named_model(const std::string& name, std::int64_t 
 
 void set_gpus(SettingReader& settings, ParallelPlan& plan, std::int64_t of_file,
               const ConfigOptions& options) {
-  const std::int64_t num_gpus = options.num_gpus > 0 ? options.num_gpus : of_file;
+  const std::int64_t others = plan.tensor * plan.context * plan.pipeline;
+  std::int64_t num_gpus = options.num_gpus > 0 ? options.num_gpus : of_file;
+  for (const NamedSetting& option : options.plan) {
+    const Field<ParallelPlan>* const field = find_plan_field(option.name);
+    if (field == nullptr || field->key != "data") continue;
+    const auto data = parse_integer(option.value, 1, kMaxDegree);
+    if (!data) return settings.fail_at_option(option.name, data.error().message);
+    if (options.num_gpus > 0 && *data * others != options.num_gpus)
+      return settings.fail_at_option(
+          option.name, expected_found(fmt::format("{} GPUs / {}", options.num_gpus, others), option.value));
+    num_gpus = *data * others;
+  }
   if (num_gpus == 0)
     return settings.complain("--gpus",
                              "missing: the file does not say how many GPUs; say for instance --gpus 64");
   if (of_file > 0 && of_file != num_gpus)
-    settings.remark(fmt::format("--gpus {} in place of the {} GPUs of the file", with_thousands(num_gpus),
+    settings.remark(fmt::format("{} GPUs in place of the {} of the file", with_thousands(num_gpus),
                                 with_thousands(of_file)));
-  const std::int64_t others = plan.tensor * plan.context * plan.pipeline;
   if (num_gpus % others != 0) {
     return settings.complain(
         "--gpus", expected_found(fmt::format("a multiple of tensor {} x context {} x pipeline {} = {}",

@@ -208,6 +208,13 @@ Result<PredictConfig> read_json(std::string text, const std::string& file, const
     if (!options.settings.empty()) return fail(not_for(options.settings.front()));
     return deepspeed_config(json_settings(*document), file, options);
   }
+  const bool has_plan = !options.settings.empty() || !options.plan.empty() || options.num_gpus > 0;
+  const bool is_plan = has_any(root, std::array<std::string_view, 2>{"model", "plan"});
+  if (has_plan && !is_plan && (is_hugging_face_config(root) || has_any(root, kModelMarks))) {
+    ConfigOptions of_model = options;
+    of_model.model = std::filesystem::path(file).has_parent_path() ? file : "./" + file;
+    return config_of_options(of_model);
+  }
   auto config = read_any(*document, std::move(text));
   if (!config) return config;
   config->document = *std::move(document);
