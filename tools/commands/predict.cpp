@@ -17,6 +17,7 @@
 #include "core/io/file.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/predict_plan.hpp"
 #include "tools/experiment/target.hpp"
 #include "tools/format/plan_table.hpp"
 #include "tools/format/text_format.hpp"
@@ -49,6 +50,7 @@ struct PredictArguments {
   std::string detail = "operators";
   bool strict = false;
   bool json = false;
+  PredictPlanArguments plan;
 };
 
 /// One configuration with its prediction.
@@ -60,6 +62,8 @@ struct Answer {
   std::string calibration{};  ///< sentence on the calibration; empty without one
   Prediction prediction{};
   std::vector<std::string> warnings{};  ///< parts of the model's configuration that are not modelled
+  std::vector<std::string> settings{};  ///< sentences on the settings of a training framework
+  std::optional<SettingNotes> notes{};  ///< settings of a training framework that are ignored
 };
 
 TrainingSpeed speed_of(const Answer& answer) {
@@ -76,6 +80,8 @@ std::vector<std::string> sources_of(const Answer& answer) {
   sentences.insert(sentences.end(), provenance.remarks.begin(), provenance.remarks.end());
   for (const std::string& warning : answer.warnings)
     sentences.push_back("model: " + warning);
+  for (const std::string& setting : answer.settings)
+    sentences.push_back("settings: " + setting);
   return sentences;
 }
 
@@ -126,8 +132,8 @@ void name_release_option(Error& error) {
 }
 
 Result<Answer> predict_config(const PredictArguments& arguments, const Calibration& calibration,
-                              const std::string& path) {
-  const auto config = read_predict_config(path);
+                              const ConfigOptions& options, const std::string& path) {
+  const auto config = read_predict_input(path, options);
   if (!config) return fail(config.error());
   auto target = resolve_target(target_names(arguments, *config), calibration);
   if (!target) return fail(place_target_error(arguments, *config, std::move(target.error())));
@@ -157,6 +163,8 @@ Result<Answer> predict_config(const PredictArguments& arguments, const Calibrati
   answer.calibration = describe_calibration(target->calibration, target->stack);
   answer.prediction = *std::move(prediction);
   if (!is_release) answer.warnings = config->warnings;
+  answer.settings = describe_settings(*config);
+  answer.notes = config->settings;
   return answer;
 }
 
@@ -172,34 +180,37 @@ ordered_json to_json(const Answer& answer) {
     stages.push_back({{"end_ns", stage.end.count()}, {"compute_ns", stage.compute.count()}});
   }
   const TrainingSpeed speed = speed_of(answer);
-  return {{"config", answer.config},
-          {"iteration_time_ns", times.iteration.count()},
-          {"iteration_time_s", Seconds(times.iteration).count()},
-          {"iteration_time_interval_s",
-           answer.prediction.uncertainty
-               ? interval_to_json(Seconds(times.iteration).count(), answer.prediction.uncertainty->time)
-               : ordered_json(nullptr)},
-          {"semantics", name_of(prediction.semantics)},
-          {"profile", answer.profile},
-          {"stack", text_or_null(answer.stack)},
-          {"calibration", text_or_null(answer.calibration)},
-          {"parameters", answer.model.num_parameters()},
-          {"active_parameters", answer.model.active_parameters()},
-          {"num_gpus", prediction.plan.num_gpus().value},
-          {"plan", plan_to_json(prediction.plan)},
-          {"layers_by_stage", layers_by_stage(answer.model, prediction.plan)},
-          {"breakdown", breakdown_to_json(times.breakdown)},
-          {"slowest_stage", times.slowest_stage},
-          {"stages", stages},
-          {"communication_end_ns", times.communication_end.count()},
-          {"communication_sum_ns", times.communication_sum.count()},
-          {"memory", prediction.memory ? memory_to_json(*prediction.memory, prediction.uncertainty->memory)
-                                       : ordered_json(nullptr)},
-          {"tokens_per_s", speed.tokens_per_s},
-          {"model_tflops_per_gpu", speed.per_gpu.value / 1e12},
-          {"mfu", speed.of_peak},
-          {"provenance",
-           {{"from", sources_of(answer)}, {"fallbacks", prediction.provenance.fallbacks.sentences()}}}};
+  ordered_json json = {
+      {"config", answer.config},
+      {"iteration_time_ns", times.iteration.count()},
+      {"iteration_time_s", Seconds(times.iteration).count()},
+      {"semantics", name_of(prediction.semantics)},
+      {"profile", answer.profile},
+      {"stack", text_or_null(answer.stack)},
+      {"calibration", text_or_null(answer.calibration)},
+      {"parameters", answer.model.num_parameters()},
+      {"active_parameters", answer.model.active_parameters()},
+      {"num_gpus", prediction.plan.num_gpus().value},
+      {"plan", plan_to_json(prediction.plan)},
+      {"layers_by_stage", layers_by_stage(answer.model, prediction.plan)},
+      {"breakdown", breakdown_to_json(times.breakdown)},
+      {"slowest_stage", times.slowest_stage},
+      {"stages", stages},
+      {"communication_end_ns", times.communication_end.count()},
+      {"communication_sum_ns", times.communication_sum.count()},
+      {"memory", prediction.memory ? memory_to_json(*prediction.memory, prediction.uncertainty->memory)
+                                   : ordered_json(nullptr)},
+      {"tokens_per_s", speed.tokens_per_s},
+      {"model_tflops_per_gpu", speed.per_gpu.value / 1e12},
+      {"mfu", speed.of_peak},
+      {"provenance",
+       {{"from", sources_of(answer)}, {"fallbacks", prediction.provenance.fallbacks.sentences()}}}};
+  if (answer.notes && !answer.notes->format.empty()) {
+    json["settings"] = {{"format", answer.notes->format},
+                        {"without_effect", answer.notes->without_effect},
+                        {"unknown", answer.notes->unknown}};
+  }
+  return json;
 }
 
 /// `43.9 s` and the like, flush right in eight columns.
@@ -377,6 +388,8 @@ Result<void> predict_all(const PredictArguments& arguments) {
   if (!files) return fail(files.error());
   const auto calibration = read_calibration_option(arguments);
   if (!calibration) return fail(calibration.error());
+  const auto options = read_predict_plan(arguments.plan);
+  if (!options) return fail(options.error());
   std::error_code no_path;
   const bool one = files->size() == 1 && !fs::is_directory(arguments.inputs.front(), no_path);
   if (!one && (!arguments.timeline.empty() || !arguments.graph.empty())) {
@@ -385,8 +398,12 @@ Result<void> predict_all(const PredictArguments& arguments) {
   ordered_json list = ordered_json::array();
   std::string text;
   for (const std::string& file : *files) {
-    const auto answer = predict_config(arguments, *calibration, file);
+    const auto answer = predict_config(arguments, *calibration, *options, file);
     if (!answer) return fail(answer.error());
+    if (answer->notes) {
+      if (const std::string ignored = describe_ignored_settings(*answer->notes); !ignored.empty())
+        log_warning(fmt::format("{}: {}", printable(file), ignored));
+    }
     std::string files_written;
     if (auto done = write_graph_files(arguments, answer->prediction.work, files_written); !done) return done;
     list.push_back(to_json(*answer));
@@ -405,12 +422,17 @@ void add_predict_command(CLI::App& app, Action& action) {
       "predict",
       "Predict the time of one training iteration from a model and its parallel plan.\n\n"
       "  vtrain predict config.json\n"
+      "  vtrain predict llama3-8b --gpus 64 --profile h100 --plan tp=2,pp=2,mbs=1,gbs=128\n"
+      "  vtrain predict train.sh --gpus 64 --profile h100\n"
+      "  cat train.sh | vtrain predict - --gpus 64 --tensor-model-parallel-size 4\n"
       "  vtrain predict configs/ --semantics vtrain --traces traces --collectives a100 --json");
   const auto arguments = std::make_shared<PredictArguments>();
   command
-      ->add_option("configs", arguments->inputs,
-                   "Configuration files, or a folder of them: {\"model\": NAME or FILE, \"plan\": {...}}, or "
-                   "those of the public vTrain release")
+      ->add_option(
+          "configs", arguments->inputs,
+          "Configuration files, or a folder of them: {\"model\": NAME or FILE, \"plan\": {...}}, "
+          "launch scripts of Megatron-LM, torchtitan's TOML, DeepSpeed's JSON, NeMo's YAML, or those of "
+          "the public vTrain release; or a model with --gpus and a plan")
       ->required();
   command
       ->add_option("--semantics", arguments->semantics,
@@ -428,6 +450,7 @@ void add_predict_command(CLI::App& app, Action& action) {
                       fmt::format("Software stack: {}. Default: the configuration's, or {}", stack_names(),
                                   kDefaultStackHelp));
   add_set_up_option(*command, arguments->set_up);
+  add_predict_plan_options(*command, arguments->plan);
   command->add_option("--traces", arguments->traces,
                       "Folder of kernel traces, for --semantics vtrain; default: the traces of the recording "
                       "given as --profile, or the configuration's trace_path");

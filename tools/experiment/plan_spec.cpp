@@ -42,7 +42,7 @@ Result<void> set_value(ParallelPlan& plan, std::string_view key, std::string_vie
   std::vector<std::string_view> names;
   for (const Field<ParallelPlan>& field : plan_fields()) {
     if (field.option.empty()) continue;
-    if (field.option == key) return set_field(field, plan, value);
+    if (field.option == key || field.alias == key) return set_field(field, plan, value);
     names.push_back(field.option);
   }
   return fail({.message = fmt::format("unknown key '{}'; {}", printable(key), suggest_name(key, names))});

@@ -26,8 +26,8 @@ Result<std::vector<GpuCount>> read_gpus(std::string text, const std::optional<Cl
                                         const GpuProfile& profile, bool parts);
 
 /// Reads `tensor=8,pipeline=35,micro-batch=1,recompute=full`: a plan without its data-parallel degree, which
-/// `on_gpus` adds. Keys are the options of `plan_fields`. Other fields keep their value in `plan`. The error
-/// names the nearest key or value.
+/// `on_gpus` adds. Keys are the options of `plan_fields` and their short names (`tp=8,pp=35`). Other fields
+/// keep their value in `plan`. The error names the nearest key or value.
 Result<ParallelPlan> parse_plan_spec(std::string_view text, ParallelPlan plan);
 
 /// The plan on this number of GPUs, with enough replicas to use all of them. Error: the numbers do not

@@ -16,6 +16,7 @@
 
 #include "core/base/result.hpp"
 #include "core/io/json_reader.hpp"
+#include "workloads/config/named_setting.hpp"
 #include "workloads/model/model.hpp"
 #include "workloads/model/parallel_plan.hpp"
 #include "workloads/release/release_config.hpp"
@@ -28,23 +29,31 @@ struct PredictConfig {
   JsonDocument document;  ///< its source, for later errors
   TransformerModel model;
   ParallelPlan plan;
-  bool has_precision = false;           ///< it gives the plan's precision; else the stack's is used
-  std::string stack;                    ///< name of a software stack; empty: not stated
-  std::string profile;                  ///< name of a GPU profile; empty: not stated
-  std::vector<std::string> warnings;    ///< parts of the model's configuration that are not modelled
-  std::optional<VtrainConfig> release;  ///< configuration of the public vTrain release, as that reads it
+  bool has_precision = false;            ///< it gives the plan's precision; else the stack's is used
+  std::string stack;                     ///< name of a software stack; empty: not stated
+  std::string profile;                   ///< name of a GPU profile; empty: not stated
+  std::vector<std::string> warnings;     ///< parts of the model's configuration that are not modelled
+  std::optional<VtrainConfig> release;   ///< configuration of the public vTrain release, as that reads it
+  std::optional<SettingNotes> settings;  ///< notes on the settings of a training framework; none: our JSON
 };
 
-/// Reads either kind of configuration. A file with a `model` or a `plan` is in our format, every other one in
-/// that of the public vTrain release (`release_config.hpp`). For the latter, `plan` holds the micro-batch as
-/// the file gives it.
+/// Reads any kind of configuration; the name's end and the content tell which. JSON with a `model` or a
+/// `plan` is in our format, JSON with DeepSpeed's keys a plan of DeepSpeed, every other JSON in the format of
+/// the public vTrain release (`release_config.hpp`). For the latter, `plan` holds the micro-batch as the file
+/// gives it. TOML is torchtitan's, YAML NeMo's, and a shell script or options alone are Megatron-LM's. Values
+/// of `options` replace those of the file.
 ///
 /// Errors name file, line and field: those of the readers, of `check_plan`, and a file that describes a model
 /// alone, with an example of what is missing.
-Result<PredictConfig> parse_predict_config(std::string text, const std::string& file);
+Result<PredictConfig> parse_predict_config(std::string text, const std::string& file,
+                                           const ConfigOptions& options = {});
 
 /// Reads a configuration from a file.
-Result<PredictConfig> read_predict_config(const std::filesystem::path& path);
+Result<PredictConfig> read_predict_config(const std::filesystem::path& path,
+                                          const ConfigOptions& options = {});
+
+/// A configuration of a model (`options.model`) with the plan of the options alone.
+Result<PredictConfig> config_of_options(const ConfigOptions& options);
 
 /// Adds the configuration's file to a later error whose field is one of `plan` or of the whole. Adds the line
 /// too if the configuration has the field.

@@ -1,0 +1,2 @@
+--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --seq-length 1024 --micro-batch-size 1
+--num-experts 8 --moe-layer-freq ([0]*1+[1]*23) --window-size 127,0 --recompute-modules core_attn
