@@ -4,7 +4,7 @@
 # CMake tolerates cycles between static libraries, and one include path serves all modules, so nothing else would notice.
 cmake_minimum_required(VERSION 3.25)
 
-set(modules core workloads traces sched policies profiler tools)
+set(modules core workloads traces sched policies profiler tools docs)
 set(may_include_core core)
 set(may_include_workloads core workloads)
 set(may_include_traces core workloads traces)
@@ -12,6 +12,7 @@ set(may_include_sched core workloads sched)
 set(may_include_policies core workloads sched policies)
 set(may_include_profiler profiler)
 set(may_include_tools core workloads traces sched policies profiler tools)
+set(may_include_docs core workloads docs)
 
 # The folders of each module: "folder: folders that it may include, directly or through these". A folder that is not listed is an error.
 # Files at the root of a module, its table or main file, may include all of its folders; no folder includes them. One that is listed
@@ -27,6 +28,8 @@ set(folders_policies "base:" "solver: base" "fcfs: base" "list: base" "backfill:
   "chronus: list fcfs solver")
 set(folders_tools "format:" "experiment: format" "report: experiment" "results: report" "api: results" "cli: format"
   "options: experiment cli" "commands: options results")
+# docs/measured/normalise is a program of its own, and docs/*.cpp are examples of the installed library.
+set(folders_docs "measured:")
 
 # The scheduler half knows jobs and nothing of models and plans.
 set(scheduler_half traces sched policies)

@@ -84,7 +84,7 @@ Result<Target> resolve_names(const TargetNames& names) {
     target.stack = default_stack(target.profile);
     return target;
   }
-  auto stack = find_stack(names.stack);
+  auto stack = names.changed_stack ? Result<Stack>(*names.changed_stack) : find_stack(names.stack);
   if (!stack) return fail(in_field("stack", std::move(stack.error())));
   target.stack = *std::move(stack);
   return target;

@@ -49,6 +49,7 @@ struct TargetNames {
   std::optional<NodeShape> nodes{};              ///< nodes of a cluster; none: those of the profile
   std::optional<BytesPerSecond> node_network{};  ///< network of a node; none: that of the profile
   std::string stack{};                           ///< empty: the default one of the GPU
+  std::optional<Stack> changed_stack{};          ///< a stack in place of the named one
   std::string calibration{};  ///< file of `vtrain profile calibrate`, or `published`; empty: none
   SetUp set_up = SetUp::Own;  ///< who chose the settings of the runs that are predicted
   ReleaseInputs release{};    ///< read under `Semantics::Release` alone

@@ -39,7 +39,7 @@ def predict(all_runs, vtrain, profile):
 
 def compare(all_runs, records, predictions):
     """Rows of id, measured and predicted time, their difference in per cent, and the same of the memory."""
-    measured = {case["id"]: case["measured"] for case in records["cases"]}
+    measured = {record["id"]: record["measured"] for record in records["runs"]}
     rows = []
     for run in all_runs:
         truth, guess = measured.get(run["id"]), predictions.get(run["id"])

@@ -3,6 +3,7 @@ import copy
 import json
 import os
 import pathlib
+import re
 import statistics
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -67,27 +68,18 @@ def config_of(run):
                      "micro_batch": run["micro_batch"], "recompute": run["recompute"], "precision": "bf16"}}
 
 
-NO_RECORDS = {"schema_version": 1, "note": "Measured by profiler/validation/train.py. Times are medians.", "cases": [], "failed": {}}
+NO_RECORDS = {"note": "Measured by profiler/validation/train.py. Times are medians.", "runs": [], "failed": {}}
 GIBIBYTE = 2**30
 
 
 def record_of(run, result):
     """A measurement as `vtrain validate` reads it."""
-    sizes = run["sizes"]
-    is_llama = sizes["family"] == "llama"
+    gpu = result["gpu"]
+    type_of_gpu = next((word for word in re.split("[^a-z0-9]+", gpu.lower()) if re.fullmatch("[a-z]+[0-9]+", word)), gpu)
+    config = config_of(run)
     return {
-        "id": run["id"], "quality": "A",
-        "framework": f"PyTorch {'compiled' if run['compiled'] else 'eager'}, {run['attention']} attention",
-        "versions": {"torch": result["torch"], "cuda": result["cuda"]},
-        "model": {"name": run["model"], "layers": sizes["layers"], "hidden": sizes["hidden"], "ffn_hidden": sizes["ffn"],
-                  "heads": sizes["heads"], "kv_heads": sizes["key_value_heads"], "vocab": sizes["vocabulary"],
-                  "seq_len": run["sequence"], "activation": "swiglu" if is_llama else "gelu", "gated_mlp": is_llama,
-                  "pos": "rope" if is_llama else "learned", "bias": False},
-        "system": {"gpu": result["gpu"], "num_gpus": 1, "nodes": 1},
-        "parallel": {"tp": 1, "pp": 1, "dp": 1, "zero": 0},
-        "batch": {"global_batch": run["micro_batch"] * run["micro_batches"], "micro_batch": run["micro_batch"],
-                  "grad_accum": run["micro_batches"]},
-        "precision": "bf16", "recompute": run["recompute"],
+        "id": run["id"], "group": f"{config['stack']}-{type_of_gpu}", "source": f"PyTorch {result['torch']}, CUDA {result['cuda']}",
+        "settings": {"model": config["model"], "profile": gpu, "stack": config["stack"], "plan": config["plan"]},
         "measured": {"iteration_s": statistics.median(result["times_s"]), "iterations_s": result["times_s"],
                      "mem_alloc_gib": result["peak_allocated_bytes"] / GIBIBYTE,
                      "mem_reserved_gib": result["peak_reserved_bytes"] / GIBIBYTE}}

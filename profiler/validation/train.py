@@ -94,7 +94,7 @@ def run_apart(run):
 
 def missing_runs(all_runs, records):
     """Those without a measurement; what failed is tried again."""
-    measured = {case["id"] for case in records["cases"]}
+    measured = {record["id"] for record in records["runs"]}
     return [run for run in all_runs if run["id"] not in measured]
 
 
@@ -114,9 +114,9 @@ def record(all_runs, out, time_limit, run_one, now=time.monotonic):
             records["failed"][run["id"]] = reason
         else:
             records["failed"].pop(run["id"], None)
-            records["cases"].append(described.record_of(run, result))
+            records["runs"].append(described.record_of(run, result))
         described.write_json(out, records)
-        print(run["id"], reason or f"{records['cases'][-1]['measured']['iteration_s']:.4f} s", flush=True)
+        print(run["id"], reason or f"{records['runs'][-1]['measured']['iteration_s']:.4f} s", flush=True)
     return 0
 
 

@@ -17,10 +17,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   static const GpuProfile profile = load_gpu_profile("a100").value();
   for (const MeasuredCase& measured : cases->cases) {
-    if (measured.configuration().empty() || !std::isfinite(measured.measured.count())) std::abort();
-    if (!measured.missing.empty() || !measured.has_micro_batch) continue;
-    if (!(measured.measured.count() > 0)) std::abort();
-    if (!check_plan(measured.model, measured.plan)) continue;
+    if (!std::isfinite(measured.measured.count())) std::abort();
+    if (!measured.missing.empty()) continue;
+    if (measured.configuration().empty() || !(measured.measured.count() > 0)) std::abort();
+    if (!measured.has_micro_batch) continue;
+    if (!check_plan(measured.model, measured.plan)) std::abort();
     const auto memory = estimate_memory(measured.model, measured.plan, profile, measured.stack.memory);
     if (!(memory.peak.value > 0) || !std::isfinite(memory.peak.value)) std::abort();
   }

@@ -658,10 +658,9 @@ TEST_CASE("output: what goes to standard output beside a file that is written th
   work.write("jobs.csv", kJobs);
   work.write("config.json", R"({"model": "gpt3-1.3b", "plan": {"data": 2, "global_batch": 4,
     "micro_batch": 1, "recompute": "full"}})");
-  work.write("cases.json", R"({"cases": [{"id": "a", "framework": "Megatron-LM 2024", "quality": "A",
-    "precision": "bf16", "recompute": "none", "model": {"name": "llama3-8b", "seq_len": 8192},
-    "system": {"gpu": "H100", "num_gpus": 8}, "parallel": {"tp": 4, "pp": 1, "cp": 1, "dp": 2},
-    "batch": {"global_batch": 16, "micro_batch": 1}, "measured": {"iteration_s": 2}}]})");
+  work.write("cases.json", R"([{"id": "a", "settings": {"model": "llama3-8b", "profile": "h100",
+    "stack": "megatron-core", "plan": {"tensor": 4, "data": 2, "global_batch": 16, "micro_batch": 1,
+    "recompute": "none"}}, "measured": {"iteration_s": 2}}])");
   for (const std::string command :
        {"predict --force config.json --timeline ", "predict --force config.json --graph ",
         "predict --force config.json --timeline other --graph ",

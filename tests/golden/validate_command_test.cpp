@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
@@ -16,6 +17,7 @@
 using nlohmann::json;
 using vtrain::CsvReader;
 using vtrain::testing::CommandResult;
+using vtrain::testing::run_command;
 using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
@@ -26,20 +28,20 @@ namespace {
 /// A record of Llama 3 8B on eight H100 with this plan and these measurements.
 std::string record(int micro_batch, const std::string& measured) {
   return fmt::format(
-      R"({{"id": "of {0}", "framework": "Megatron-LM 2024", "quality": "A", "precision": "bf16", "recompute": "none",
-          "model": {{"name": "llama3-8b", "seq_len": 8192}}, "system": {{"gpu": "H100", "num_gpus": 8}},
-          "parallel": {{"tp": 4, "pp": 1, "cp": 1, "dp": 2}}, "batch": {{"global_batch": 16, "micro_batch": {0}}},
+      R"({{"id": "of {0}", "group": "megatron24-h100", "gpu": "H100", "settings": {{"model": "llama3-8b", "profile": "h100",
+          "stack": "megatron-core", "plan": {{"precision": "bf16", "recompute": "none", "tensor": 4, "data": 2,
+          "sequence_parallel": true, "sharding": "optimizer", "global_batch": 16, "micro_batch": {0}}}}},
           "measured": {{{1}}}}})",
       micro_batch, measured);
 }
 
 /// The record with a precision that no H100 has.
 std::string in_4_bits(std::string record) {
-  return record.replace(record.find("bf16"), 4, "nvfp4");
+  return record.replace(record.find("bf16"), 4, "fp4");
 }
 
 std::string file_of(const std::string& records) {
-  return R"({"cases": [)" + records + "]}";
+  return R"({"note": "invented", "runs": [)" + records + "]}";
 }
 
 /// One column of the predictions for a file.
@@ -119,11 +121,11 @@ TEST_CASE("validate: what cannot be predicted is named, what cannot be read is a
   const CommandResult misspelled = run_vtrain("validate some.json --profile h1000", work.path());
   CHECK(misspelled.exit_code == 2);
   CHECK(misspelled.err.starts_with("error: --profile: unknown profile 'h1000'; did you mean 'h100'"));
-  work.write("none.json", R"({"runs": []})");
+  work.write("none.json", R"({"note": "none"})");
   const CommandResult none = run_vtrain("validate none.json --force --predictions p.csv", work.path());
   CHECK(none.exit_code == 2);
   CHECK(none.err.find("none.json") != std::string::npos);
-  CHECK(none.err.find("a list of measured cases") != std::string::npos);
+  CHECK(none.err.find("a list of measured runs") != std::string::npos);
   CHECK(!std::filesystem::exists(work.path() / "p.csv"));
 }
 
@@ -147,6 +149,98 @@ TEST_CASE("validate: the published runs of the repository are as far off as thei
     }
   }
   CHECK(groups == 14);
+}
+
+TEST_CASE("validate: the settings of a run are a configuration of predict, which predicts the same") {
+  const TemporaryFolder work;
+  std::filesystem::create_directory(work.path() / "configs");
+  for (const auto& entry : std::filesystem::directory_iterator(VTRAIN_MEASURED_DIR)) {
+    if (entry.path().extension() != ".json") continue;
+    const json document = json::parse(slurp(entry.path()));
+    const std::string name = entry.path().stem().string();
+    for (std::size_t i = 0; i < document["runs"].size(); ++i) {
+      const json& run = document["runs"][i];
+      if (run["settings"]["plan"].contains("micro_batch"))
+        work.write(fmt::format("configs/{} {}.json", name, run["id"].get<std::string>()),
+                   run["settings"].dump());
+    }
+  }
+  std::map<std::string, double> seconds;  // by file and run
+  for (const json& answer : run_json("predict configs", work))
+    seconds[answer["config"].get<std::string>()] = answer["iteration_time_s"];
+  CHECK(seconds.size() > 100);
+  for (const auto& entry : std::filesystem::directory_iterator(VTRAIN_MEASURED_DIR)) {
+    if (entry.path().extension() != ".json") continue;
+    const CommandResult run =
+        run_vtrain("validate '" + entry.path().string() + "' --force --predictions p.csv", work.path());
+    REQUIRE(run.exit_code == 0);
+    const std::string text = slurp(work.path() / "p.csv");
+    auto reader = CsvReader::open(text, "p.csv");
+    REQUIRE(reader);
+    while (reader->next().value()) {
+      const std::string id(reader->field(reader->require_column("id").value()));
+      const auto found = seconds.find(fmt::format("configs/{} {}.json", entry.path().stem().string(), id));
+      if (found == seconds.end()) continue;
+      CAPTURE(found->first);
+      CHECK(reader->number(reader->require_column("predicted_s").value(), 0, 1e9).value() == found->second);
+      seconds.erase(found);
+    }
+  }
+  CHECK(seconds.empty());
+}
+
+TEST_CASE("normalise: records become runs, and validate says of records which command does that") {
+  const TemporaryFolder work;
+  const std::string of_others =
+      R"({"id": "a", "framework": "Megatron-LM 2024", "precision": "bf16", "recompute": "none",
+          "model": {"name": "llama3-8b", "seq_len": 8192}, "system": {"gpu": "H100", "num_gpus": 8, "nics": 8},
+          "parallel": {"tp": 4, "pp": 1}, "batch": {"global_batch": 16, "micro_batch": 1},
+          "measured": {"iteration_s": 1}})";
+  work.write("records.json", R"({"cases": [)" + of_others + R"(, {"id": "b"}]})");
+  const CommandResult refused = run_vtrain("validate records.json", work.path());
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err.starts_with("error: records.json: "));
+  CHECK(refused.err.find("`normalise records.json --out runs.json`") != std::string::npos);
+  const std::string normalise = NORMALISE_PROGRAM " ";
+  const CommandResult written = run_command(normalise + "records.json --out runs.json", work.path());
+  CHECK(written.exit_code == 0);
+  CHECK(written.out.empty());
+  CHECK(written.err == "2 records, 1 incomplete; not read, by number of records: system.nics (1)\n");
+  const CommandResult piped = run_command(
+      "( " + normalise + "records.json 2> said | " VTRAIN_PROGRAM " validate - --json )", work.path());
+  CHECK(piped.exit_code == 0);
+  json answer = json::parse(piped.out);
+  CHECK(answer["n"] == 1);
+  CHECK(answer["skipped"][0]["id"] == "b");
+  CHECK(answer["unread_keys"] == json({{"system.nics", 1}}));
+  answer["truth"] = "runs.json";
+  CHECK(answer == run_json("validate runs.json", work));
+
+  work.write("bad.json", "{\"cases\": [\n{\"id\": \"x\", \"parallel\": {\"tp\": \"two\"}}]}");
+  const CommandResult bad = run_command(normalise + "bad.json --out bad-runs.json", work.path());
+  CHECK(bad.exit_code == 2);
+  CHECK(bad.err.starts_with("error: bad.json:2: cases[0].parallel.tp: expected a whole number"));
+  CHECK(!std::filesystem::exists(work.path() / "bad-runs.json"));
+  CHECK(run_command(normalise + "runs.json", work.path()).exit_code == 2);
+  CHECK(run_command(normalise + "absent.json", work.path()).exit_code == 2);
+  CHECK(run_command(normalise, work.path()).exit_code == 2);
+}
+
+TEST_CASE("validate: third-party data, normalised, and runs that users reported") {
+  const std::filesystem::path data = vtrain::testing::shared_folder("data");
+  if (data.empty()) return;
+  const TemporaryFolder work;
+  const CommandResult written = run_command(
+      fmt::format("{} '{}' --out runs.json", NORMALISE_PROGRAM, (data / "measured/cases.json").string()),
+      work.path());
+  REQUIRE(written.exit_code == 0);
+  CHECK(written.err == "305 records, 8 incomplete\n");
+  const json published = run_json("validate runs.json", work);
+  CHECK(published["n"] == 297);
+  CHECK(published["skipped"].size() == 8);
+  const json users = run_json("validate '" + (data / "user_runs/runs.json").string() + "'", work);
+  CHECK(users["n"] == 24);
+  CHECK(users["mape_percent"].get<double>() == doctest::Approx(24.0).epsilon(0.01));
 }
 
 TEST_CASE("validate, calibrate: a part to fit on is at most as many per cent as asked for") {
@@ -218,7 +312,7 @@ TEST_CASE("calibrate: says what it leaves out, records that cannot be predicted 
   CHECK(fitted.err.find("cases.json: 1 of 3 records cannot be predicted") != std::string::npos);
   CHECK(fitted.out.find("left out") == std::string::npos);
   std::string of_torchtitan = record(1, R"("iteration_s": 1)");
-  of_torchtitan.replace(of_torchtitan.find("Megatron-LM 2024"), 16, "torchtitan");
+  of_torchtitan.replace(of_torchtitan.find("megatron-core"), 13, "torchtitan");
   std::string records = of_torchtitan;
   for (const int micro_batch : {1, 2, 4, 8})
     records += ", " + record(micro_batch, R"("iteration_s": 1)");

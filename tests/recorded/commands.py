@@ -1,4 +1,5 @@
-"""The commands whose outputs are recorded. `project/` is the checkout, `shared/` the folder of third-party data beside it."""
+"""The commands whose outputs are recorded. `project/` is the checkout, `shared/` the folder of third-party data beside it, and
+`shared_*.json` are measured runs of it that were normalised. A command that begins with `normalise` is of that program."""
 
 import pathlib
 
@@ -11,6 +12,9 @@ SETUP = [
     "trace convert llm.csv --deadlines 0.8:2,best-effort=0.1 --estimates factor:1.5 --tenants 3 --seed 4 --out deadlines.csv",
     "trace slice llm.csv --max-jobs 60 --out few.csv",
 ]
+
+# Measured runs that are normalised before the other commands run, by the name of the file that is written.
+NORMALISED = {"shared_cases.json": "shared/data/measured/cases.json", "shared_multi.json": "shared/data/vtrain/ground_truth_multi.csv"}
 
 POLICIES = ["fifo", "fit-first", "sjf", "srtf", "srsf", "las", "'las:attained=time,queues=1000;5000'", "elasticflow-las:slot=2m",
             "gittins:distribution=shared/golden/tiresias/yarn-gput1000.csv", "edf", "edf:resize=no", "elasticflow-edf",
@@ -81,8 +85,11 @@ def predictions():
     for record in ("torchtitan", "torchtitan_aws", "nemo_24.07", "nemo_25", "fms_fsdp", "kempnerforge", "korthikanti_2022"):
         yield f"validate project/docs/measured/{record}.json"
         yield f"validate project/docs/measured/{record}.json --json --predictions predictions.csv"
-    yield "validate shared/data/measured/cases.json --json --predictions predictions.csv"
-    yield "validate shared/data/vtrain/ground_truth_multi.csv --json"
+    yield "validate shared_cases.json --json --predictions predictions.csv"
+    yield "validate shared_multi.json --json"
+    for raw in ("shared/data/measured/cases.json", "shared/data/vtrain/ground_truth_multi.csv", "project/tests/fuzz/corpus/raw_case/own_run.json"):
+        yield f"normalise {raw}"
+    yield "validate project/tests/fuzz/corpus/raw_case/own_run.json"
     yield "models --json"
     yield "policies --json"
     yield "policies"

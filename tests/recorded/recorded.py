@@ -23,7 +23,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from commands import SETUP, commands  # noqa: E402  (the list beside this file)
+from commands import NORMALISED, SETUP, commands  # noqa: E402  (the list beside this file)
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
@@ -51,8 +51,8 @@ def files_below(folder):
 
 
 class Runner:
-    def __init__(self, program, folder, keep):
-        self.program, self.folder, self.keep = program, folder, keep
+    def __init__(self, program, normalise, folder, keep):
+        self.program, self.normalise, self.folder, self.keep = program, normalise, folder, keep
 
     def prepare(self):
         """Links the inputs into the working folder and generates the traces that the commands read."""
@@ -60,7 +60,8 @@ class Runner:
         for name, target in (("shared", PROJECT.parent / "shared"), ("project", PROJECT)):
             if target.exists():
                 os.symlink(target, self.folder / name)
-        for command in SETUP:
+        raw = {name: file for name, file in NORMALISED.items() if (self.folder / file).exists()}
+        for command in SETUP + [f"normalise {file} --out {name}" for name, file in raw.items()]:
             result = self.call(command, self.folder)
             if result.returncode:
                 sys.exit(f"{command}: exit code {result.returncode}: {result.stderr.decode()}")
@@ -68,7 +69,8 @@ class Runner:
     def call(self, command, folder):
         environment = dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"), NO_COLOR="1", COLUMNS="120", TZ="UTC", LC_ALL="C.UTF-8")
         words = shlex.split(command)
-        return subprocess.run([self.program, *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True)
+        command = [self.normalise, *words[1:]] if words[0] == "normalise" else [self.program, *words]
+        return subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True)
 
     def hash(self, command):
         """The hash of everything that a command says and writes."""
@@ -99,6 +101,7 @@ class Runner:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=next((p for p in ("build/release/bin/vtrain", "build/dev/bin/vtrain") if (PROJECT / p).exists()), None))
+    parser.add_argument("--normalise", help="the program `normalise` (default: that beside the program)")
     parser.add_argument("--update", action="store_true", help="write the hashes of this program")
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep the masked outputs in this folder")
     parser.add_argument("--only", default="", metavar="REGEX", help="only the commands that match")
@@ -107,13 +110,16 @@ def main():
     if not arguments.program or not (PROJECT / arguments.program).exists():
         sys.exit("no program: build one, or name it with --program")
     program = str((PROJECT / arguments.program).resolve())
+    normalise = (PROJECT / arguments.normalise).resolve() if arguments.normalise else pathlib.Path(program).with_name("normalise")
+    if not normalise.exists():
+        sys.exit(f"{normalise} is absent: build the target normalise, or name the program with --normalise")
 
     shared = (PROJECT.parent / "shared").exists()
-    chosen = [c for c in commands() if (shared or "shared/" not in c) and re.search(arguments.only, c)]
+    chosen = [c for c in commands() if (shared or not re.search("shared[/_]", c)) and re.search(arguments.only, c)]
     assert len(chosen) == len(set(chosen)), "a command stands twice in the list"
     skipped = len(commands()) - len(chosen) if not arguments.only else 0
     with tempfile.TemporaryDirectory() as temporary:
-        runner = Runner(program, pathlib.Path(temporary) / "work", arguments.keep)
+        runner = Runner(program, str(normalise), pathlib.Path(temporary) / "work", arguments.keep)
         runner.prepare()
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
             found = dict(zip(chosen, pool.map(runner.hash, chosen)))
@@ -126,7 +132,7 @@ def main():
         return 0
     different = [c for c in chosen if found[c] != recorded.get(c)]
     for command in different:
-        print(f"{'differs' if command in recorded else 'not recorded'}: vtrain {command}")
+        print(f"{'differs' if command in recorded else 'not recorded'}: {command}")
     print(f"{len(chosen) - len(different)} of {len(chosen)} outputs are as recorded" + (f"; {skipped} skipped: ../shared is absent" if skipped else ""))
     return 1 if different else 0
 

@@ -50,15 +50,20 @@ std::set<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-CommandResult run_vtrain(const std::string& arguments, const fs::path& folder, const fs::path& cache) {
+CommandResult run_command(const std::string& command, const fs::path& folder) {
   const TemporaryFolder output;
   const std::string out = (output.path() / "out").string();
   const std::string err = (output.path() / "err").string();
-  const std::string command = "cd '" + folder.string() + "' && XDG_CACHE_HOME='" +
-                              (cache.empty() ? output.path() : cache).string() + "' '" VTRAIN_PROGRAM "' " +
-                              arguments + " >'" + out + "' 2>'" + err + "' </dev/null";
-  const int status = std::system(command.c_str());
+  const std::string line =
+      "cd '" + folder.string() + "' && " + command + " >'" + out + "' 2>'" + err + "' </dev/null";
+  const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, slurp(out), slurp(err)};
+}
+
+CommandResult run_vtrain(const std::string& arguments, const fs::path& folder, const fs::path& cache) {
+  const TemporaryFolder empty;
+  const fs::path used = cache.empty() ? empty.path() : cache;
+  return run_command("XDG_CACHE_HOME='" + used.string() + "' '" VTRAIN_PROGRAM "' " + arguments, folder);
 }
 
 nlohmann::json run_json(const std::string& arguments, const TemporaryFolder& work) {

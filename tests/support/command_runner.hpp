@@ -18,6 +18,9 @@ struct CommandResult {
   std::string err;
 };
 
+/// Runs a command through the shell in `folder`.
+CommandResult run_command(const std::string& command, const std::filesystem::path& folder);
+
 /// Runs `vtrain <arguments>` through the shell in `folder`, with its cache in `cache`, an absolute path, or
 /// in a temporary folder.
 CommandResult run_vtrain(const std::string& arguments, const std::filesystem::path& folder,

@@ -139,8 +139,8 @@ void add_calibrate_command(CLI::App& profile, Action& action) {
   CLI::App* command = profile.add_subcommand(
       "calibrate",
       "Fit correction factors for each software stack and GPU to measured iterations, and test them on "
-      "iterations that were not fitted.\n\n  vtrain profile calibrate cases.json --out calibration.json\n  "
-      "vtrain validate cases.json --calibrate calibration.json");
+      "iterations that were not fitted.\n\n  vtrain profile calibrate runs.json --out calibration.json\n  "
+      "vtrain validate runs.json --calibrate calibration.json");
   const auto arguments = std::make_shared<CalibrateArguments>();
   command
       ->add_option("CASES", arguments->cases, "Files of measured iterations, as `vtrain validate` reads them")

@@ -105,7 +105,10 @@ TargetNames target_names(const PredictArguments& arguments, const PredictConfig&
   }
   names.set_up = parse_set_up(arguments.set_up).value();
   if (names.profile.empty()) names.profile = config.profile;
-  if (names.stack.empty()) names.stack = config.stack;
+  if (names.stack.empty()) {
+    names.stack = config.stack;
+    names.changed_stack = config.changed_stack;
+  }
   if (config.release && config.release->machine.inter_node_bandwidth) {
     constexpr double kGigabit = 1e9 / 8;
     names.node_network = BytesPerSecond(*config.release->machine.inter_node_bandwidth * kGigabit);

@@ -282,11 +282,13 @@ void add_validate_command(CLI::App& app, Action& action) {
       app.add_subcommand("validate",
                          "Compare predictions with published measurements of training iterations.\n\n"
                          "  vtrain validate docs/measured/torchtitan.json\n"
-                         "  vtrain validate cases.json --fit 10 --predictions predictions.csv");
+                         "  vtrain validate runs.json --fit 10 --predictions predictions.csv");
   const auto arguments = std::make_shared<ValidateArguments>();
   command
-      ->add_option("truth", arguments->truth,
-                   "Measured iterations: a JSON file of cases, or a table of the public vTrain release")
+      ->add_option(
+          "truth", arguments->truth,
+          "Measured iterations: a JSON file of runs with their settings (docs/measured/README.md); the "
+          "program `normalise` makes it of records in other forms")
       ->required();
   command->add_option(
       "--profile", arguments->profile,

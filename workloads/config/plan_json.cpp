@@ -35,13 +35,17 @@ void read_num_gpus(JsonFields& fields, ParallelPlan& plan) {
 
 }  // namespace
 
-Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::json& object) {
+Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::json& object,
+                                  MicroBatch micro_batch) {
   JsonFields fields(document, object);
   std::vector<std::string_view> keys = keys_of(plan_fields());
   keys.insert(keys.end(), {"num_gpus", "sequence_length"});
   fields.allow_only(keys);
   PlanDescription description{.plan = {.precision = Precision::Bf16}};
-  read_fields(fields, plan_fields(), description.plan);
+  for (Field<ParallelPlan> field : plan_fields()) {
+    if (field.key == "micro_batch") field.required = micro_batch == MicroBatch::Required;
+    read_field(fields, field, description.plan);
+  }
   read_num_gpus(fields, description.plan);
   description.sequence_length = fields.integer_or("sequence_length", 1, kMaxPlanSize, 0);
   description.has_precision = fields.has("precision");

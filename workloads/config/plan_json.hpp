@@ -26,9 +26,15 @@ struct PlanDescription {
   bool has_precision = false;        ///< the plan gives a precision
 };
 
+/// Whether a plan must give its micro-batch.
+enum class MicroBatch : std::uint8_t { Required, Optional };
+
 /// Reads a plan; `check_plan` checks that it divides a model. Errors name file, line and key: an unknown key
 /// (with the nearest known one), a value of the wrong kind or out of range, GPUs that do not divide.
-Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::json& object);
+///
+/// With `MicroBatch::Optional` a plan without `micro_batch` has 0 of it: the reader chooses.
+Result<PlanDescription> read_plan(const JsonDocument& document, const nlohmann::json& object,
+                                  MicroBatch micro_batch = MicroBatch::Required);
 
 /// A plan as JSON that `read_plan` reads, its keys in the order of `plan_fields`.
 nlohmann::ordered_json plan_to_json(const ParallelPlan& plan);

@@ -20,6 +20,7 @@
 #include "workloads/config/model_file.hpp"
 #include "workloads/config/nemo_config.hpp"
 #include "workloads/config/plan_json.hpp"
+#include "workloads/config/stack_json.hpp"
 #include "workloads/config/torchtitan_config.hpp"
 #include "workloads/model/plan_fields.hpp"
 
@@ -57,29 +58,18 @@ Result<ModelDescription> read_model_part(const JsonDocument& document, const jso
   return fail(document.error_at(part, "", model.error().message));
 }
 
-Result<PredictConfig> read_own(const JsonDocument& document) {
-  JsonFields fields(document, document.root());
-  fields.allow_only(kKeys);
-  PredictConfig config;
-  config.stack = fields.string_or("stack", "");
-  config.profile = fields.string_or("profile", "");
-  for (const std::string_view key : {"model", "plan"}) {
-    if (!fields.has(key)) fields.complain(key, "missing");
+/// Reads the stack, if there is one. Whoever resolves its name says what is wrong with it.
+Result<void> read_stack_part(const JsonDocument& document, const json& object, JsonFields& fields,
+                             PredictConfig& config) {
+  if (!fields.has("stack") || !object["stack"].is_object()) {
+    config.stack = fields.string_or("stack", "");
+    return {};
   }
-  if (fields.error()) return fail(*fields.error());
-  const auto plan = read_plan(document, document.root().at("plan"));
-  if (!plan) return fail(plan.error());
-  auto model = read_model_part(document, document.root().at("model"), plan->sequence_length);
-  if (!model) return fail(std::move(model.error()));
-  config.model = std::move(model->model);
-  config.plan = plan->plan;
-  config.has_precision = plan->has_precision;
-  config.warnings = std::move(model->warnings);
-  if (const auto checked = check_plan(config.model, config.plan); !checked) {
-    return fail(
-        document.error_at(document.root().at("plan"), checked.error().field, checked.error().message));
-  }
-  return config;
+  auto stack = read_stack(document, object);
+  if (!stack) return fail(std::move(stack.error()));
+  config.stack = stack->name;
+  config.changed_stack = *std::move(stack);
+  return {};
 }
 
 Result<PredictConfig> read_release(std::string text, const std::string& file) {
@@ -97,7 +87,7 @@ Result<PredictConfig> read_release(std::string text, const std::string& file) {
 /// Reads the document, which was parsed from `text`, as the kind of configuration that it looks like.
 Result<PredictConfig> read_any(const JsonDocument& document, std::string text) {
   const json& root = document.root();
-  if (has_any(root, std::array<std::string_view, 2>{"model", "plan"})) return read_own(document);
+  if (has_any(root, std::array<std::string_view, 2>{"model", "plan"})) return read_settings(document, root);
   if (is_hugging_face_config(root) || has_any(root, kModelMarks)) {
     // Errors of the model come first.
     if (const auto model = describe_model(document, root); !model) return fail(model.error());
@@ -222,6 +212,32 @@ Result<PredictConfig> read_json(std::string text, const std::string& file, const
 }
 
 }  // namespace
+
+Result<PredictConfig> read_settings(const JsonDocument& document, const json& object,
+                                    MicroBatch micro_batch) {
+  JsonFields fields(document, object);
+  fields.allow_only(kKeys);
+  PredictConfig config;
+  if (auto read = read_stack_part(document, object, fields, config); !read) return fail(read.error());
+  config.profile = fields.string_or("profile", "");
+  for (const std::string_view key : {"model", "plan"}) {
+    if (!fields.has(key)) fields.complain(key, "missing");
+  }
+  if (fields.error()) return fail(*fields.error());
+  const auto plan = read_plan(document, object.at("plan"), micro_batch);
+  if (!plan) return fail(plan.error());
+  auto model = read_model_part(document, object.at("model"), plan->sequence_length);
+  if (!model) return fail(std::move(model.error()));
+  config.model = std::move(model->model);
+  config.plan = plan->plan;
+  config.has_precision = plan->has_precision;
+  config.warnings = std::move(model->warnings);
+  if (config.plan.micro_batch == 0) return config;
+  if (const auto checked = check_plan(config.model, config.plan); !checked) {
+    return fail(document.error_at(object.at("plan"), checked.error().field, checked.error().message));
+  }
+  return config;
+}
 
 Result<PredictConfig> parse_predict_config(std::string text, const std::string& file,
                                            const ConfigOptions& options) {

@@ -5,8 +5,8 @@
 ///      "stack": "megatron-core", "profile": "h100"}
 ///
 /// `model` is a name (`vtrain models`), the path of a model's file or of a Hugging Face `config.json`
-/// (relative to this file), or such an object itself. `plan` is that of `plan_json.hpp`. `stack` and
-/// `profile` are optional names.
+/// (relative to this file), or such an object itself. `plan` is that of `plan_json.hpp`. `stack` (a name, or
+/// a stack with changes: `stack_json.hpp`) and `profile` (a name) are optional.
 #pragma once
 
 #include <filesystem>
@@ -17,9 +17,11 @@
 #include "core/base/result.hpp"
 #include "core/io/json_reader.hpp"
 #include "workloads/config/named_setting.hpp"
+#include "workloads/config/plan_json.hpp"
 #include "workloads/model/model.hpp"
 #include "workloads/model/parallel_plan.hpp"
 #include "workloads/release/release_config.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 
@@ -31,6 +33,7 @@ struct PredictConfig {
   ParallelPlan plan;
   bool has_precision = false;            ///< it gives the plan's precision; else the stack's is used
   std::string stack;                     ///< name of a software stack; empty: not stated
+  std::optional<Stack> changed_stack;    ///< the stack, where the file changes some of it
   std::string profile;                   ///< name of a GPU profile; empty: not stated
   std::vector<std::string> warnings;     ///< parts of the model's configuration that are not modelled
   std::optional<VtrainConfig> release;   ///< configuration of the public vTrain release, as that reads it
@@ -47,6 +50,11 @@ struct PredictConfig {
 /// alone, with an example of what is missing.
 Result<PredictConfig> parse_predict_config(std::string text, const std::string& file,
                                            const ConfigOptions& options = {});
+
+/// Reads a configuration in our format from a part of a document; `PredictConfig::document` stays empty. A
+/// plan without micro-batch (`MicroBatch::Optional`) has not passed `check_plan`.
+Result<PredictConfig> read_settings(const JsonDocument& document, const nlohmann::json& object,
+                                    MicroBatch micro_batch = MicroBatch::Required);
 
 /// Reads a configuration from a file.
 Result<PredictConfig> read_predict_config(const std::filesystem::path& path,

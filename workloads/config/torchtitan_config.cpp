@@ -97,7 +97,7 @@ constexpr auto kTorchTitanRows = std::to_array<SettingRow>({
 });
 
 /// Keys that are read, as `training.` and the like of several years; the first present one counts.
-using Names = std::initializer_list<std::string_view>;
+using SettingNames = std::initializer_list<std::string_view>;
 
 /// Settings of a TOML on their way to a configuration.
 class TorchTitanSettings {
@@ -123,7 +123,7 @@ class TorchTitanSettings {
 
  private:
   /// The first of these names that is present, or the first one. Marks all as read.
-  std::string_view present(Names names) {
+  std::string_view present(SettingNames names) {
     std::string_view found = *names.begin();
     bool is_found = false;
     for (const std::string_view name : names) {
@@ -134,7 +134,7 @@ class TorchTitanSettings {
     return found;
   }
 
-  std::int64_t degree(Names names, std::string_view field, std::int64_t absent = 1) {
+  std::int64_t degree(SettingNames names, std::string_view field, std::int64_t absent = 1) {
     const std::string_view name = present(names);
     if (!field.empty()) read_.note_place(field, name);
     return read_.integer(name, 1, kMaxDegree, absent);

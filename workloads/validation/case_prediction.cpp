@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/base/strings.hpp"
+#include "core/profile/gpu_profile.hpp"
 #include "workloads/physical/memory_model.hpp"
 #include "workloads/predict.hpp"
 #include "workloads/search/plan_timer.hpp"
@@ -69,6 +71,19 @@ Result<CasePrediction> predict_case(const MeasuredCase& measured, CaseTargets& t
                                   : predict_any_micro_batch(measured, *target);
 }
 
+/// A profile in the nodes of another one: with the constants on nodes that the other's name gives.
+std::string in_nodes_of(std::string profile, const std::string& other) {
+  const std::string constants = split_profile_name(other).constants;
+  if (constants.empty()) return profile;
+  for (const std::string_view constant : split(constants, ',')) {
+    const std::string_view name = split_once(constant, '=').first;
+    if (name != "gpus_per_node" && name != "nvlink_domain" && name != "node_network_bandwidth") continue;
+    profile += split_profile_name(profile).constants.empty() ? ":" : ",";
+    profile += constant;
+  }
+  return profile;
+}
+
 Outcome memory_outcome(const CasePrediction& prediction, Bytes measured, Bytes predicted) {
   Outcome outcome = outcome_of(prediction);
   outcome.measured = Seconds(measured.value);
@@ -86,13 +101,9 @@ Result<CaseTargets> CaseTargets::open(std::string profile) {
 }
 
 const Result<Target>& CaseTargets::target(const MeasuredCase& measured) {
-  TargetNames names{.profile = profile_.empty() ? measured.profile : profile_,
-                    .node_network = measured.node_network};
-  const std::int64_t gpus_per_node = measured.gpus_per_node.value_or(0);
-  if (gpus_per_node > 0) names.nodes = NodeShape{.gpus = gpus_per_node};
-  const Key key(names.profile, gpus_per_node, measured.node_network.value_or(BytesPerSecond()).value);
-  auto found = known_.find(key);
-  if (found == known_.end()) found = known_.emplace(key, resolve_target(names)).first;
+  const std::string name = profile_.empty() ? measured.profile : in_nodes_of(profile_, measured.profile);
+  auto found = known_.find(name);
+  if (found == known_.end()) found = known_.emplace(name, resolve_target({.profile = name})).first;
   if (found->second) found->second->stack = measured.stack;
   return found->second;
 }

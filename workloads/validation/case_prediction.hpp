@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,22 +20,18 @@ namespace vtrain {
 /// Targets of measured cases. Their GPUs are resolved on first use and kept.
 class CaseTargets {
  public:
-  /// `profile` is used for every GPU, and calibrations then belong to it; empty: the profile of each GPU's
-  /// name. Errors: those of `resolve_target`.
+  /// `profile` is used for every case, in the case's nodes, and calibrations then belong to it; empty: the
+  /// profile of each case. Errors: those of `resolve_target`.
   static Result<CaseTargets> open(std::string profile);
 
-  /// The case's GPU in the case's cluster with the case's stack; valid until the next call.
+  /// The case's GPU with the case's stack; valid until the next call.
   const Result<Target>& target(const MeasuredCase& measured);
 
  private:
-  /// Values that determine the GPUs of a case: name, GPUs of a node and bytes/s of its network, 0 for those
-  /// of the profile.
-  using Key = std::tuple<std::string, std::int64_t, double>;
-
   explicit CaseTargets(std::string profile) : profile_(std::move(profile)) {}
 
   std::string profile_;
-  std::map<Key, Result<Target>> known_;
+  std::map<std::string, Result<Target>> known_;  ///< by the profile's name
 };
 
 /// One case as predicted.

@@ -1,130 +1,62 @@
 #include "workloads/validation/measured_case.hpp"
 
+#include <array>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "core/base/numbers.hpp"
-#include "core/io/csv.hpp"
+#include "core/base/utf8.hpp"
 #include "core/io/input.hpp"
 #include "core/io/json_reader.hpp"
-#include "workloads/validation/measured_record.hpp"
+#include "workloads/validation/case_list.hpp"
+#include "workloads/validation/measured_run.hpp"
 
 namespace vtrain {
 namespace {
 
 using nlohmann::json;
 
-/// One row of a table of the public vTrain release.
-Result<MeasuredCase> read_row(const CsvReader& reader, bool is_measurement) {
-  constexpr std::int64_t kMost = 100'000'000;
-  std::optional<Error> error;
-  const auto integer = [&](std::string_view name) -> std::int64_t {
-    const auto column = reader.require_column(name);
-    if (error || !column) {
-      if (!error) error = column.error();
-      return 1;
-    }
-    const auto value = reader.integer(*column, 1, kMost);
-    if (!value) error = value.error();
-    return value.value_or(1);
-  };
-  MeasuredCase row;
-  row.id = fmt::format("line {}", reader.line());
-  row.profile = "a100";
-  row.gpu = "A100";
-  // The release says of neither which version ran: docs/predictor/accuracy.md, "The public vTrain release",
-  // gives the reasons. The simulator behind the other table knows no overlap.
-  row.stack = find_stack(is_measurement ? "megatron-2022" : "megatron-2021").value();
-  row.node_network = BytesPerSecond(1e11);  // 800 Gbit/s, as in the release's example configuration
-  row.model = {.num_layers = integer("# layers"),
-               .hidden_size = integer("hidden size"),
-               .num_heads = integer("attention heads"),
-               .sequence_length = integer("sequence length")};
-  row.plan = {.tensor = integer("tensor parallelism"),
-              .data = integer("data parallelism"),
-              .pipeline = integer("pipeline parallelism"),
-              .global_batch = integer("global batch"),
-              .micro_batch = integer("micro batch"),
-              .recompute = is_measurement ? Recompute::Full : Recompute::None};
-  const std::string_view gpus = reader.find_column("GPUs") >= 0 ? "GPUs" : "# GPUs";  // see `parse_table`
-  const std::int64_t num_gpus = integer(gpus);
-  if (!error && num_gpus != row.plan.num_gpus().value) {
-    error = reader.error_at(reader.find_column(gpus),
-                            expected_found(fmt::format("{}, the product of the degrees of parallelism",
-                                                       row.plan.num_gpus().value),
-                                           std::to_string(num_gpus)));
-  }
-  double milliseconds = 1;
-  if (const auto column = reader.require_column("iteration time (ms)"); !column) {
-    error = column.error();
-  } else if (const auto time = reader.number(*column, 1e-3, 1e12); !time) {
-    error = time.error();
-  } else {
-    milliseconds = *time;
-  }
-  if (error) return fail(*error);
-  row.measured = Seconds(milliseconds / 1e3);
-  row.group = fmt::format("{} {:.1f}B", is_measurement ? "multi" : "single",
-                          static_cast<double>(row.model.num_parameters()) / 1e9);
-  return row;
+constexpr auto kFileKeys = std::to_array<std::string_view>({"runs", "note", "simulated", "failed"});
+
+/// The error of a file that holds measured runs in another form.
+Error not_normalised(const std::string& file, std::string_view found) {
+  return {.file = file,
+          .message = fmt::format("expected runs with \"settings\", found {}; `normalise {} --out runs.json` "
+                                 "turns it into them (docs/measured/README.md)",
+                                 found, printable(file))};
 }
 
-/// Refuses a document with more cases than a table may have lines, before one of them is read.
-Result<void> check_number(std::size_t num_cases, const std::string& file) {
-  const std::size_t most = input_limit(InputKind::Measurements).lines;
-  if (num_cases <= most) return {};
-  return fail({.kind = ErrorKind::Io,
-               .file = file,
-               .message = fmt::format("has more than {} measured cases, the limit of a file; --max-input "
-                                      "raises it",
-                                      with_thousands(static_cast<std::int64_t>(most)))});
+/// True if a list has records with keys of other forms.
+bool has_raw_records(const json& list) {
+  if (!list.is_array() || list.empty() || !list[0].is_object() || list[0].contains("settings")) return false;
+  for (const char* const key : {"framework", "system", "parallel", "batch"}) {
+    if (list[0].contains(key)) return true;
+  }
+  return false;
 }
 
-/// The cases of a file, read one by one. One that cannot be read is kept with the error for what is missing.
-class CaseList {
- public:
-  void add(Result<MeasuredCase> read, std::string id) {
-    if (read) {
-      ++num_readable_;
-      cases_.push_back(std::move(*read));
-      return;
-    }
-    MeasuredCase& unreadable = cases_.emplace_back();
-    unreadable.id = std::move(id);
-    unreadable.missing.push_back(read.error().describe());
-    if (!first_error_) first_error_ = std::move(read.error());
+/// The list of runs in a document.
+Result<const json*> find_runs(const JsonDocument& document, bool& are_measured) {
+  const json& root = document.root();
+  if (root.is_object() && root.contains("cases"))
+    return fail(not_normalised(document.file(), "records under \"cases\""));
+  const json* list = &root;
+  if (root.is_object()) {
+    JsonFields fields(document, root);
+    fields.allow_only(kFileKeys);
+    are_measured = !fields.boolean_or("simulated", false);
+    if (fields.error()) return fail(*fields.error());
+    const auto found = root.find("runs");
+    list = found == root.end() ? nullptr : &*found;
   }
-
-  /// The first error, if not one could be read.
-  Result<std::vector<MeasuredCase>> take() {
-    if (num_readable_ == 0 && first_error_) return fail(*std::move(first_error_));
-    return std::move(cases_);
+  if (list == nullptr || !list->is_array()) {
+    return fail(document.error_at(
+        root, "runs",
+        expected_found("a list of measured runs", list == nullptr ? "nothing" : list->type_name())));
   }
-
- private:
-  std::vector<MeasuredCase> cases_;
-  std::size_t num_readable_ = 0;
-  std::optional<Error> first_error_;
-};
-
-Result<MeasuredCases> parse_table(std::string text, const std::string& file) {
-  // A header that begins with a sign of comments.
-  if (text.starts_with("# GPUs,")) text.front() = ' ';
-  auto reader = CsvReader::open(text, file);
-  if (!reader) return fail(reader.error());
-  const bool is_measurement = reader->find_column("Parameters (billion)") >= 0;
-  CaseList rows;
-  for (;;) {
-    const auto more = reader->next();
-    if (!more) return fail(more.error());
-    if (!*more) break;
-    rows.add(read_row(*reader, is_measurement), fmt::format("line {}", reader->line()));
-  }
-  auto cases = rows.take();
-  if (!cases) return fail(cases.error());
-  return MeasuredCases{.file = file, .are_measured = is_measurement, .cases = std::move(*cases)};
+  if (has_raw_records(*list)) return fail(not_normalised(document.file(), "records of another form"));
+  return list;
 }
 
 }  // namespace
@@ -151,27 +83,25 @@ Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& 
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   const std::size_t start = text.find_first_not_of(" \t\r\n");
-  const bool is_json = start != std::string::npos && (text[start] == '{' || text[start] == '[');
-  if (!is_json) return parse_table(std::move(text), file);
+  if (start != std::string::npos && text[start] != '{' && text[start] != '[')
+    return fail(not_normalised(file, "a table or other text"));
   const auto document = JsonDocument::parse(std::move(text), file);
   if (!document) return fail(document.error());
-  const json& root = document->root();
-  const json& list = root.is_object() && root.contains("cases") ? root["cases"] : root;
-  if (!list.is_array()) {
-    return fail(document->error_at(
-        root, "cases",
-        expected_found("a list of measured cases", &list == &root ? "nothing" : list.type_name())));
+  MeasuredCases cases{.file = file};
+  const auto list = find_runs(*document, cases.are_measured);
+  if (!list) return fail(list.error());
+  if (auto number = check_number_of_cases((*list)->size(), file); !number)
+    return fail(std::move(number.error()));
+  CaseList<MeasuredCase> runs;
+  for (const json& run : **list) {
+    const bool has_id = run.is_object() && run.contains("id") && run["id"].is_string();
+    runs.add(read_measured_run(*document, run),
+             has_id ? run["id"].get<std::string>() : fmt::format("run {}", &run - &(**list)[0] + 1));
   }
-  if (auto number = check_number(list.size(), file); !number) return fail(std::move(number.error()));
-  CaseList records;
-  for (const json& record : list) {
-    const bool has_id = record.is_object() && record.contains("id") && record["id"].is_string();
-    records.add(read_measured_record(*document, record),
-                has_id ? record["id"].get<std::string>() : fmt::format("record {}", &record - &list[0] + 1));
-  }
-  auto cases = records.take();
-  if (!cases) return fail(cases.error());
-  return MeasuredCases{.file = file, .cases = std::move(*cases)};
+  auto read = runs.take();
+  if (!read) return fail(read.error());
+  cases.cases = *std::move(read);
+  return cases;
 }
 
 Result<MeasuredCases> read_measured_cases(const std::filesystem::path& path) {

@@ -1,4 +1,13 @@
-/// Published measurements of training iterations, read from files, with the inputs needed to predict them.
+/// Measured training iterations, with all that is needed to predict them.
+///
+///     [{"id": "8b on 16", "group": "ours", "source": "log of 2026-03-01",
+///       "settings": {"model": "llama3-8b", "profile": "h100", "stack": "torchtitan",
+///                    "plan": {"data": 16, "global_batch": 32, "micro_batch": 1, "recompute": "selective"}},
+///       "measured": {"tokens_per_s_per_gpu": 7400}}]
+///
+/// A file is a list of runs, or an object with `runs`. Each run states model, profile, stack and plan as a
+/// configuration of `vtrain predict` (`predict_config.hpp`); docs/measured/README.md defines all keys. Files
+/// that state them in other ways are turned into such runs by the program `normalise` (docs/measured).
 #pragma once
 
 #include <filesystem>
@@ -18,25 +27,21 @@ namespace vtrain {
 struct MeasuredCase {
   std::string id{};
   std::string group{};    ///< source, GPU and kind, for instance `mbridge-gb200-nvfp4`
-  std::string profile{};  ///< name of the GPU's profile
-  std::string gpu{};      ///< the GPU's name in the record
+  std::string profile{};  ///< name of the GPU's profile, with constants that differ in this cluster
+  std::string gpu{};      ///< the GPU's name at the source; tells configurations apart
   TransformerModel model{};
   ParallelPlan plan{};
-  Stack stack{};  ///< the stack, changed where the record differs
-  /// A node's GPUs and network, if the record names them; else the profile's. If only the GPUs are named, the
-  /// node has the adapters of that many GPUs.
-  std::optional<std::int64_t> gpus_per_node{};
-  std::optional<BytesPerSecond> node_network{};
-  std::string cluster{};        ///< node's GPUs and network if the record names them; tells cases apart
+  Stack stack{};                ///< the stack, changed where the run differs
+  std::string cluster{};        ///< text on nodes and network that tells configurations apart; may be empty
   bool has_micro_batch = true;  ///< false: `plan.micro_batch` must be chosen
   Seconds measured{0};
   std::optional<Bytes> allocated{};  ///< measured peak of the tensors of the fullest GPU
   std::optional<Bytes> reserved{};   ///< measured peak of the allocator
   /// Reasons why the case cannot be predicted; empty if it can.
   std::vector<std::string> missing{};
-  /// Values that the record lacks and that were completed, with their sources.
+  /// Values that the source lacks and that were completed.
   std::vector<std::string> assumed{};
-  /// Keys of the record that are not used, for instance `system.network`.
+  /// Keys that are not used, of the run or at its source, for instance `system.network`.
   std::vector<std::string> unread{};
 
   /// Text that is equal for records of the same configuration.
@@ -49,20 +54,16 @@ struct MeasuredCase {
 /// The cases of one file.
 struct MeasuredCases {
   std::string file{};
-  bool are_measured = true;  ///< false for the public single-node table, whose times vTrain's simulator made
+  bool are_measured = true;  ///< false: the times were made by vTrain's simulator
   std::vector<MeasuredCase> cases{};
 };
 
-/// Reads a file of measured iterations:
-///  * JSON with a key `cases` (schema version 1): records with `model`, `system`, `parallel`, `batch`,
-///    `precision`, `recompute`, `framework` and `measured`;
-///  * CSV tables of the public vTrain release. The table without the column `Parameters (billion)` holds
-///    output of its simulator, not measurements: its times are exactly affine in micro-batches and layers. A
-///    record or row that lacks data or has an unreadable field is kept with a list of what is missing. A
-///    malformed file is an error, and so is a file without a readable record.
+/// Reads a file of measured runs. A run that lacks data or has an unreadable field is kept with a list of
+/// what is missing. A malformed file is an error, and so is a file without a readable run. The error of a
+/// file that is not normalised names the command that does it.
 Result<MeasuredCases> parse_measured_cases(std::string text, const std::string& file);
 
-/// Reads measured iterations from a file, compressed or not.
+/// Reads measured runs from a file, compressed or not.
 Result<MeasuredCases> read_measured_cases(const std::filesystem::path& path);
 
 }  // namespace vtrain

@@ -48,14 +48,14 @@ class Validation(unittest.TestCase):
             # The failed one is tried again, the measured one is not.
             self.assertEqual(tried, [run["id"] for run in [*all_runs[:2], all_runs[0], *all_runs[2:]]])
             records = json.loads(out.read_text())
-            self.assertEqual([case["id"] for case in records["cases"]],
+            self.assertEqual([run["id"] for run in records["runs"]],
                              [all_runs[1]["id"], all_runs[0]["id"], all_runs[2]["id"], all_runs[3]["id"]])
-            self.assertEqual({case["measured"]["iteration_s"] for case in records["cases"]}, {2.0})
+            self.assertEqual({run["measured"]["iteration_s"] for run in records["runs"]}, {2.0})
             self.assertEqual(records["failed"], {})
             self.assertEqual(train.missing_runs(all_runs, records), [])
 
     def test_records_are_those_that_validate_reads(self):
-        """The fixture is also read by tests/unit/workloads/measured_case_test.cpp."""
+        """The fixture is also read by tests/unit/workloads/validation/measured_case_test.cpp."""
         all_runs = runs.load_runs()
         chosen = [next(run for run in all_runs if wanted(run)) for wanted in (
             lambda run: run["compiled"] and run["recompute"] == "full" and run["model"] == "llama3-8b",
@@ -81,7 +81,7 @@ class Validation(unittest.TestCase):
 
     def test_comparison(self):
         first, second, third = runs.load_runs()[:3]
-        records = {"cases": [{"id": first["id"], "measured": {"iteration_s": 2.0, "mem_alloc_gib": 100}},
+        records = {"runs": [{"id": first["id"], "measured": {"iteration_s": 2.0, "mem_alloc_gib": 100}},
                              {"id": second["id"], "measured": {"iteration_s": 1.0, "mem_alloc_gib": 200}}],
                    "failed": {third["id"]: "x"}}
         predictions = {run["id"]: {"iteration_time_s": 1.1, "peak_bytes": 190 * 2**30} for run in (first, second, third)}

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/rng.hpp"
+#include "docs/measured/normalise/raw_case.hpp"
 #include "tests/unit/workloads/release_a100.hpp"
 #include "workloads/calibration/accuracy.hpp"
 #include "workloads/iteration/graph_builder.hpp"
@@ -21,7 +22,6 @@
 #include "workloads/physical/memory_model.hpp"
 #include "workloads/stack/kernel_cost.hpp"
 #include "workloads/validation/case_prediction.hpp"
-#include "workloads/validation/measured_case.hpp"
 
 namespace vtrain {
 namespace {
@@ -455,7 +455,7 @@ TEST_CASE("physical_semantics: error on measured iteration times, without calibr
     MESSAGE("skipped: ", path, " absent");
     return;
   }
-  const MeasuredCases cases = read_measured_cases(path).value();
+  const MeasuredCases cases = measured_cases(read_raw_cases(path).value());
   CaseTargets targets = CaseTargets::open("").value();
   const CasePredictions predictions = predict_cases(cases, targets);
   for (const CasePrediction& prediction : predictions.predicted)

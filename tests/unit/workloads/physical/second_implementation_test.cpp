@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "docs/measured/normalise/raw_case.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "workloads/iteration/iteration_times.hpp"
 #include "workloads/layers/layer_cost.hpp"
@@ -124,7 +125,7 @@ TEST_CASE("physical_semantics: MPT 7B on 128 H100 as a second implementation pre
     MESSAGE("skipped: ", file.string(), " absent");
     return;
   }
-  MeasuredCases cases = read_measured_cases(file).value();
+  MeasuredCases cases = measured_cases(read_raw_cases(file).value());
   std::erase_if(cases.cases, [](const MeasuredCase& measured) {
     return measured.id != "mpt_h100_80gb_7b_s2048_n128_mb6_amp_bf16";
   });

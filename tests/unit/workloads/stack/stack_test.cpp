@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/profile/gpu_profile.hpp"
+#include "docs/measured/normalise/raw_case.hpp"
 #include "workloads/layers/layer_cost.hpp"
-#include "workloads/validation/measured_case.hpp"
 
 namespace vtrain {
 namespace {
@@ -78,7 +78,7 @@ TEST_CASE(
   // Hidden size 2048, data parallel only, micro-batches of 2 and 4 sequences: layers that the CPU does not
   // bound and of which the file has all four corners.
   const GpuProfile profile = load_gpu_profile("a100").value();
-  const MeasuredCases cases = read_measured_cases(file).value();
+  const MeasuredCases cases = measured_cases(read_raw_cases(file).value());
   double sum = 0;
   for (const std::int64_t micro_batch : {2, 4}) {
     SimulatedTimes times;

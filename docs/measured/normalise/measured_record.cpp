@@ -1,4 +1,4 @@
-#include "workloads/validation/measured_record.hpp"
+#include "docs/measured/normalise/measured_record.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,11 +13,13 @@
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 #include "core/base/utf8.hpp"
+#include "docs/measured/normalise/measured_sources.hpp"
+#include "docs/measured/normalise/node_names.hpp"
+#include "docs/measured/normalise/published_recipe.hpp"
+#include "docs/measured/normalise/recorded_model.hpp"
+#include "docs/measured/normalise/recorded_words.hpp"
 #include "workloads/model/size_checks.hpp"
-#include "workloads/validation/measured_sources.hpp"
-#include "workloads/validation/published_recipe.hpp"
-#include "workloads/validation/recorded_model.hpp"
-#include "workloads/validation/recorded_words.hpp"
+#include "workloads/validation/measured_figures.hpp"
 
 namespace vtrain {
 namespace {
@@ -54,7 +56,7 @@ class RecordReader {
         parallel_json_(part(record, "parallel")),
         record_(record) {}
 
-  Result<MeasuredCase> read() {
+  Result<RawCase> read() {
     case_.id = top_.string("id");
     framework_ = top_.string_or("framework", "");
     if (plain_letters(top_.string_or("quality", "")) == "c")
@@ -71,6 +73,7 @@ class RecordReader {
     case_.group = group();
     take_own_profile();
     list_unread();
+    name_nodes(case_);
     if (case_.missing.empty() && case_.has_micro_batch) check();
     return case_;
   }
@@ -393,22 +396,11 @@ class RecordReader {
     constexpr double kMost = 1e12;
     const double tokens =
         static_cast<double>(case_.plan.global_batch) * static_cast<double>(case_.model.sequence_length);
-    const auto gpus = static_cast<double>(std::max<std::int64_t>(num_gpus(), 1));
-    const double rate = measured_.number_or("tokens_per_s", 0, kMost, 0);
-    const double rate_of_one = measured_.number_or("tokens_per_s_per_gpu", 0, kMost, 0);
-    // The first that is there counts, and none may contradict it by more than rounding and clocks explain.
-    constexpr double kMostApart = 1.1;
-    double seconds = 0;
-    for (const double said : {measured_.number_or("iteration_s", 0, kMost, 0), rate > 0 ? tokens / rate : 0,
-                              rate_of_one > 0 ? tokens / (rate_of_one * gpus) : 0}) {
-      if (seconds == 0) seconds = said;
-      if (said > 0 && std::max(said / seconds, seconds / said) > kMostApart) {
-        miss(
-            fmt::format("one iteration time: iteration_s, tokens_per_s and tokens_per_s_per_gpu say {:.4g} s "
-                        "and {:.4g} s",
-                        seconds, said));
-      }
-    }
+    MeasuredFigures figures = read_figures(measured_, tokens, num_gpus());
+    for (std::string& reason : figures.missing)
+      miss(std::move(reason));
+    double seconds = figures.iteration.count();
+    const bool is_derived = seconds == 0;
     if (seconds == 0) {
       seconds = derived_.number_or("iteration_s_from_flops", 0, kMost, 0);
       if (seconds > 0) assume("iteration time: derived from the published FLOP/s");
@@ -417,16 +409,20 @@ class RecordReader {
       seconds = derived_.number_or("iteration_s", 0, kMost, 0);
       if (seconds > 0) assume("iteration time: derived, as the record does");
     }
-    if (seconds <= 0) miss("the iteration time: iteration_s, tokens_per_s or tokens_per_s_per_gpu");
+    if (seconds <= 0) miss(kNoIterationTime);
     case_.measured = Seconds(seconds);
-    case_.allocated = gibibytes("mem_alloc_gib");
-    case_.reserved = gibibytes("mem_reserved_gib");
-  }
-
-  std::optional<Bytes> gibibytes(std::string_view key) {
-    if (!measured_.has(key)) return std::nullopt;
-    constexpr double kGibibyte = 1073741824.0;
-    return Bytes(measured_.number(key, 0, 1e6) * kGibibyte);
+    case_.allocated = figures.allocated;
+    case_.reserved = figures.reserved;
+    case_.figures = json::object();
+    const json& measured = part(record_, "measured");
+    for (auto figure = measured.begin(); measured.is_object() && figure != measured.end(); ++figure) {
+      if (!figure->is_null()) case_.figures[figure.key()] = *figure;
+    }
+    if (is_derived) case_.figures["iteration_s"] = seconds;
+    case_.source = part(record_, "source");
+    for (const char* const remark : {"derived", "caveats"}) {
+      if (const json& text = part(record_, remark); !text.empty()) case_.remarks[remark] = text;
+    }
   }
 
   std::string group() const {
@@ -477,12 +473,12 @@ class RecordReader {
   const json& record_;
   const MeasuredSource* source_ = nullptr;
   std::string framework_;
-  MeasuredCase case_;
+  RawCase case_;
 };
 
 }  // namespace
 
-Result<MeasuredCase> read_measured_record(const JsonDocument& document, const json& record) {
+Result<RawCase> read_measured_record(const JsonDocument& document, const json& record) {
   return RecordReader(document, record).read();
 }
 

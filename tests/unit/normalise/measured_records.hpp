@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "workloads/validation/measured_case.hpp"
+#include "docs/measured/normalise/raw_case.hpp"
 
 namespace vtrain {
 
@@ -15,8 +15,8 @@ inline std::string one_case(const std::string& record) {
 }
 
 /// The case that is read from a file with only `record`.
-inline MeasuredCase only_case(const std::string& record) {
-  auto cases = parse_measured_cases(one_case(record), "cases.json");
+inline RawCase only_case(const std::string& record) {
+  auto cases = parse_raw_cases(one_case(record), "cases.json");
   REQUIRE(cases);
   REQUIRE(cases->cases.size() == 1);
   return cases->cases.front();
@@ -24,7 +24,7 @@ inline MeasuredCase only_case(const std::string& record) {
 
 /// The error of a file of one record, as a user reads it.
 inline std::string error_of_case(const std::string& record) {
-  const auto cases = parse_measured_cases(one_case(record), "cases.json");
+  const auto cases = parse_raw_cases(one_case(record), "cases.json");
   REQUIRE_FALSE(cases);
   return cases.error().describe();
 }

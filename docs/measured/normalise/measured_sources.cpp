@@ -1,4 +1,4 @@
-#include "workloads/validation/measured_sources.hpp"
+#include "docs/measured/normalise/measured_sources.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,10 +11,10 @@
 
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
+#include "docs/measured/normalise/recorded_words.hpp"
 #include "workloads/model/zoo.hpp"
 #include "workloads/stack/stack.hpp"
 #include "workloads/validation/measured_case.hpp"
-#include "workloads/validation/recorded_words.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "workloads/validation/recorded_model.hpp"
+#include "docs/measured/normalise/recorded_model.hpp"
 
 #include <doctest/doctest.h>
 

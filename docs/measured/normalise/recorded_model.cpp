@@ -1,4 +1,4 @@
-#include "workloads/validation/recorded_model.hpp"
+#include "docs/measured/normalise/recorded_model.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,8 +13,8 @@
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 #include "core/base/utf8.hpp"
-#include "workloads/validation/measured_sources.hpp"
-#include "workloads/validation/recorded_words.hpp"
+#include "docs/measured/normalise/measured_sources.hpp"
+#include "docs/measured/normalise/recorded_words.hpp"
 
 namespace vtrain {
 namespace {

@@ -1,11 +1,11 @@
-#include "workloads/validation/published_recipe.hpp"
+#include "docs/measured/normalise/published_recipe.hpp"
 
 #include <array>
 #include <optional>
 
 #include <fmt/format.h>
 
-#include "workloads/validation/recorded_words.hpp"
+#include "docs/measured/normalise/recorded_words.hpp"
 
 namespace vtrain {
 namespace {

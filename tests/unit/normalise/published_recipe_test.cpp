@@ -1,10 +1,10 @@
-#include "workloads/validation/published_recipe.hpp"
+#include "docs/measured/normalise/published_recipe.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "tests/unit/workloads/measured_records.hpp"
+#include "tests/unit/normalise/measured_records.hpp"
 
 namespace vtrain {
 namespace {
@@ -23,24 +23,23 @@ TEST_CASE("published_recipe: recipes complete what records leave to them") {
   CHECK(read("LLAMA3_70B", "t, 25.11 C", sharded, "see recipe").plan.offloaded_layers == 20);
   CHECK(read("LLAMA3_70B", "t, 25.11 C", R"({"tp": 1, "pp": 4})", "see recipe").plan.offloaded_layers == 0);
   CHECK(read("LLAMA3_70B", "t, 25.11 C", sharded, "see recipe").plan.virtual_stages == 1);
-  const MeasuredCase interleaved =
-      read("LLAMA3_70B", "t, 26.02 N", R"({"tp": 1, "pp": 4, "vp": null})", "none");
+  const RawCase interleaved = read("LLAMA3_70B", "t, 26.02 N", R"({"tp": 1, "pp": 4, "vp": null})", "none");
   CHECK(interleaved.plan.virtual_stages == 5);
   CHECK(interleaved.assumed.back() == "5 virtual stages: the recipe");
-  const MeasuredCase old_release = read("DeepSeekV3", "t, 26.02 NeMo", staged, "see recipe");
+  const RawCase old_release = read("DeepSeekV3", "t, 26.02 NeMo", staged, "see recipe");
   CHECK(old_release.plan.recompute == Recompute::Selective);
   CHECK(old_release.stack.name == "megatron-bridge");
   CHECK(old_release.assumed.back() == "recomputation: selective, the recipe's");
-  const MeasuredCase new_release = read("DeepSeekV3", "t, 26.06 NeMo", staged, "see recipe");
+  const RawCase new_release = read("DeepSeekV3", "t, 26.06 NeMo", staged, "see recipe");
   CHECK(new_release.plan.recompute == Recompute::None);
   CHECK(new_release.stack.name == "megatron-bridge-26.06");
   CHECK(old_release.stack.dispatch == TokenDispatch::HybridEp);
   CHECK(read("DeepSeekV3", "t, 25.11 NeMo", staged, "none").stack.dispatch == TokenDispatch::OnePerGpu);
-  const MeasuredCase hybrid = read("Nemotron_3_Super", "t, 26.06 NeMo", staged, "see recipe");
+  const RawCase hybrid = read("Nemotron_3_Super", "t, 26.06 NeMo", staged, "see recipe");
   CHECK(hybrid.stack.wider == WiderProducts{.prediction = true});
   CHECK_FALSE(hybrid.stack.fuses_router);
   CHECK_FALSE(hybrid.stack.overlap.tensor);
-  const MeasuredCase ultra = read("Nemotron_3_Ultra", "t, 26.08 NeMo", staged, "see recipe");
+  const RawCase ultra = read("Nemotron_3_Ultra", "t, 26.08 NeMo", staged, "see recipe");
   CHECK(ultra.plan.sharding == Sharding::Full);
   CHECK(ultra.plan.recompute == Recompute::Selective);
   CHECK(ultra.stack.memory.selective == SelectiveRecompute::Activations);
@@ -52,7 +51,7 @@ TEST_CASE("published_recipe: recipes complete what records leave to them") {
 TEST_CASE("published_recipe: collectives of fully sharded weights on registered buffers") {
   const auto contention = [](const std::string& gpu, const std::string& precision,
                              const std::string& sharded) {
-    const MeasuredCase measured = only_case(
+    const RawCase measured = only_case(
         R"({"id": "x", "framework": "Megatron-Bridge", "precision": ")" + precision +
         R"(", "recompute": "none", "source": {"title": "t, 26.02 NeMo"}, "model": {"name": "LLAMA3_70B",
         "seq_len": 4096}, "system": {"gpu": ")" +

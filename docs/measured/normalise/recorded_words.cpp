@@ -1,4 +1,4 @@
-#include "workloads/validation/recorded_words.hpp"
+#include "docs/measured/normalise/recorded_words.hpp"
 
 #include <algorithm>
 #include <array>

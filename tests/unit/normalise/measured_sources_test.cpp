@@ -1,4 +1,4 @@
-#include "workloads/validation/measured_sources.hpp"
+#include "docs/measured/normalise/measured_sources.hpp"
 
 #include <doctest/doctest.h>
 

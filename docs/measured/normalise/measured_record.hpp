@@ -5,12 +5,12 @@
 
 #include "core/base/result.hpp"
 #include "core/io/json_reader.hpp"
-#include "workloads/validation/measured_case.hpp"
+#include "docs/measured/normalise/raw_case.hpp"
 
 namespace vtrain {
 
 /// Reads a record. The case lists the data that it lacks. An error is a record that is not an object, or has
 /// a field of a wrong type or out of range.
-Result<MeasuredCase> read_measured_record(const JsonDocument& document, const nlohmann::json& record);
+Result<RawCase> read_measured_record(const JsonDocument& document, const nlohmann::json& record);
 
 }  // namespace vtrain
