@@ -47,6 +47,10 @@ std::vector<std::string> commands_of(const fs::path& page) {
 void write_inputs(const TemporaryFolder& work) {
   work.write("sacct.txt", slurp(kCorpus / "sacct/recommended.txt"));
   work.write("state.json", slurp(kCorpus / "stated_cluster/count.json"));
+  work.write("train.sh", slurp(kCorpus / "launch_script/train.sh"));
+  work.write("llama3_8b.toml", slurp(kCorpus / "torchtitan_toml/new.toml"));
+  work.write("ds_config.json", slurp(kCorpus / "deepspeed_json/zero3.json"));
+  work.write("nemo.yaml", slurp(kCorpus / "nemo_yaml/nemo.yaml"));
   for (const char* const name : {"itp/cluster01.csv", "itp/cluster04.csv"}) {
     fs::create_directories(work / "itp");
     work.write(name, slurp(kCorpus / "itp/two_jobs.csv"));

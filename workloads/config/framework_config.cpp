@@ -47,6 +47,7 @@ void set_gpus(SettingReader& settings, ParallelPlan& plan, std::int64_t of_file,
                                  std::to_string(num_gpus)));
   }
   plan.data = num_gpus / others;
+  settings.notes().places.insert({"data", {"--gpus", 0}});
 }
 
 void apply_plan_options(SettingReader& settings, ParallelPlan& plan, const ConfigOptions& options) {

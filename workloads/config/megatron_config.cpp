@@ -548,7 +548,10 @@ class MegatronArguments {
     }
     const bool offloads = read_.flag("cpu_offloading", read_.has("cpu_offloading_num_layers"));
     plan.offloaded_layers = read_.integer("cpu_offloading_num_layers", 0, kMaxDegree, 0);
-    if (!offloads) plan.offloaded_layers = 0;
+    if (!offloads) {
+      plan.offloaded_layers = 0;
+      read_.flag("cpu_offloading_weights");
+    }
     read_.note_place("offloaded_layers", "cpu_offloading_num_layers");
   }
 

@@ -105,7 +105,8 @@ constexpr auto kRows = std::to_array<SettingRow>({
      "activations in the memory of the CPU are modelled as --cpu-offloading-num-layers"},
     {"fine_grained_activation_offloading", Refused, "offloading parts of a layer is not modelled"},
     {"cpu_offloading_weights", Refused, "weights in the memory of the CPU are not modelled"},
-    {"partial_recomputation_*", Refused, "recomputation of some layers or micro-batches is not modelled"},
+    {"partial_recomputation_*", Refused, "recomputation of some layers or micro-batches is not modelled",
+     "0"},
     {"idle_*", None},
     {"moe_layer_recompute", Refused, "recomputation of experts alone is not modelled"},
     {"mlp_chunks_for_training", NotCounted, kWarnsOfMemory, "1"},
@@ -120,6 +121,8 @@ constexpr auto kRows = std::to_array<SettingRow>({
     {"num_experts_switch", Refused, kOtherModel},
     // What overlaps is decided by the stack.
     {"overlap_param_gather_with_optimizer_step", None},
+    {"overlap_p2p_comm", None},
+    {"layernorm_zero_centered_gamma", None},
     {"overlap_p2p_communication_warmup_flush", None},
     {"defer_embedding_wgrad_compute", NotCounted,
      "gradients of the output layer are taken to be computed at once"},

@@ -36,6 +36,7 @@ constexpr auto kSections = std::to_array<std::string_view>({
 /// Sections without effect on time and memory of an iteration.
 constexpr auto kIdle = std::to_array<std::string_view>({
     "model.data.",
+    "model.mcore_customization_config.",
     "model.optim.sched.",
     "model.nsys_profile.",
     "model.gpu_profiling.",
@@ -97,6 +98,7 @@ constexpr auto kRenames = std::to_array<Rename>({
     {"fp8_margin", ""},
     {"mcore_gpt", ""},
     {"_partial_", ""},
+    {"qkv_bias", "add_qkv_bias"},
 });
 
 /// Names of NeMo's and Megatron-Core's settings that Megatron-LM lacks, all without effect.

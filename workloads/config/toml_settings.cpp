@@ -1,4 +1,3 @@
-#define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
 #include <sstream>
@@ -33,14 +32,14 @@ void flatten_toml(const toml::table& table, const std::string& prefix, std::vect
 }  // namespace
 
 Result<std::vector<NamedSetting>> parse_toml_settings(std::string_view text, const std::string& file) {
-  const toml::parse_result parsed = toml::parse(text, file);
-  if (!parsed) {
-    return fail({.file = file,
-                 .line = static_cast<std::int64_t>(parsed.error().source().begin.line),
-                 .message = "malformed TOML: " + printable(parsed.error().description())});
-  }
   std::vector<NamedSetting> settings;
-  flatten_toml(parsed.table(), "", settings);
+  try {
+    flatten_toml(toml::parse(text, file), "", settings);
+  } catch (const toml::parse_error& error) {
+    return fail({.file = file,
+                 .line = static_cast<std::int64_t>(error.source().begin.line),
+                 .message = "malformed TOML: " + printable(error.description())});
+  }
   if (settings.size() > kMostSettings)
     return fail({.file = file, .message = expected_found("at most 100,000 values", "more")});
   return settings;
