@@ -38,7 +38,8 @@ Words words_of(const ShellCommand& command) {
   Words words;
   for (const ShellText& word : command.words) {
     const std::string text = word.shown();
-    const bool holds_options = is_option(trim(text)) || text.find(" --") != std::string::npos;
+    const std::string known = word.known();
+    const bool holds_options = is_option(trim(known)) || known.find(" --") != std::string::npos;
     if (!holds_options || text.find_first_of(" \t\n") == std::string::npos) {
       words.emplace_back(text, word.line());
       continue;

@@ -929,6 +929,14 @@ class ShellExpander::Reader {
     set_variable(name, {std::move(value)});
   }
 
+  /// Digits of the file in front of a redirection, as in `2>&1`; 0 without one.
+  std::size_t redirected_number() const {
+    std::size_t end = at_;
+    while (end < text_.size() && std::isdigit(static_cast<unsigned char>(text_[end])) != 0)
+      ++end;
+    return end > at_ && end < text_.size() && (text_[end] == '>' || text_[end] == '<') ? end - at_ : 0;
+  }
+
   void read_redirection(const std::string& command, bool is_active) {
     const std::int64_t line = line_;
     if (peek() == '<' && peek(1) == '<' && peek(2) != '<') {
@@ -963,6 +971,12 @@ class ShellExpander::Reader {
       if (done() || letter == '\n' || letter == ';' || letter == '|') break;
       if (letter == '#') break;
       if (letter == '&' && peek(1) != '>') break;
+      if (const std::size_t digits = redirected_number(); digits > 0) {
+        for (std::size_t i = 0; i < digits; ++i)
+          take();
+        read_redirection(command, is_active);
+        continue;
+      }
       if (letter == '<' || letter == '>' || letter == '&') {
         read_redirection(command, is_active);
         continue;
