@@ -177,7 +177,7 @@ TEST_CASE("model configs: parameters are the published ones") {
   if (folder.empty()) return;
   const auto parameters_of = [&folder](const std::string& name) {
     const json answer =
-        run_json(fmt::format("plan {}/{}.json --gpus 256 --profile h100 --top 1", folder, name));
+        run_json(fmt::format("plan {}/{}.json --gpus 512 --profile h100 --top 1", folder, name));
     return answer["parameters"].get<std::int64_t>();
   };
   const std::map<std::string, std::int64_t> exact = {
