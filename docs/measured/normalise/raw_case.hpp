@@ -22,8 +22,7 @@ struct RawCase : MeasuredCase {
   std::optional<BytesPerSecond> node_network{};
   nlohmann::json remarks = nlohmann::json::object();  ///< `derived` and `caveats`, where the record has them
   nlohmann::json source{};                            ///< what the record says of its source; null if nothing
-  nlohmann::json
-      figures{};  ///< the measured figures, as an object, with the time that was derived from others
+  nlohmann::json figures{};  ///< the measured figures as an object, with a derived time
 };
 
 /// The records of one file.
