@@ -24,6 +24,7 @@
 #include "workloads/config/model_file.hpp"
 #include "workloads/config/model_json.hpp"
 #include "workloads/config/plan_json.hpp"
+#include "workloads/physical/extrapolation_list.hpp"
 
 namespace vtrain {
 namespace {
@@ -220,7 +221,7 @@ std::string recompute_note(const PlanRequest& question, const ParallelPlan& plan
   return "1 recomputes all layers; --partial-recompute finds the fewest layers that must be recomputed\n";
 }
 
-std::string to_text(const PlanRequest& question, const PlanReport& answer) {
+std::string to_text(const PlanRequest& question, const PlanReport& answer, const std::string& list) {
   const auto billions = [](std::int64_t parameters) {
     return short_number(static_cast<double>(parameters) / 1e9);
   };
@@ -244,7 +245,7 @@ std::string to_text(const PlanRequest& question, const PlanReport& answer) {
   text += recompute_note(question, best.plan);
   text += fmt::format("1 trains {}\n", speed_text(speed_of(question, best)));
   text += remarks_text(answer.remarks, "1") + default_stack_note(question.target);
-  return text + fallbacks_text(answer.fallbacks, "1") + left_out_text(question, answer);
+  return text + fallbacks_text(answer.fallbacks, "1", list) + left_out_text(question, answer);
 }
 
 /// The name of a profile as `load_gpu_profile` reads it from any folder, with all constants that were
@@ -261,6 +262,7 @@ struct PlanArguments {
   PlanSpec spec;
   std::filesystem::path spec_file;  ///< file of the spec; empty: the spec is in options
   std::string out;                  ///< file for the best plan; empty for none
+  std::string extrapolated;         ///< file for the extrapolated kernels of the best plan; empty for none
   bool json = false;
 };
 
@@ -295,8 +297,15 @@ Result<void> answer_spec(const PlanArguments& arguments, const PlanSpec& spec) {
     const std::string config = json_text(to_config(spec, *question, best));
     if (auto written = write_file(arguments.out, config); !written) return written;
   }
-  const std::string text =
-      arguments.json ? json_text(to_json(spec, *question, *answer)) : to_text(*question, *answer);
+  if (!arguments.extrapolated.empty()) {
+    ExtrapolationList list;
+    list.add(answer->fallbacks);
+    if (auto written = write_file(arguments.extrapolated, list.to_csv("predictions")); !written)
+      return written;
+  }
+  const std::string text = arguments.json
+                               ? json_text(to_json(spec, *question, *answer))
+                               : to_text(*question, *answer, extrapolated_list(arguments.extrapolated));
   print_text(summary_stream(arguments.out), "{}{}", text,
              arguments.json || arguments.out.empty() ? "" : written_text(arguments, spec));
   return {};
@@ -373,6 +382,10 @@ void add_plan_command(CLI::App& app, Action& action) {
   command
       ->add_option("--out", arguments->out,
                    "Write the model and the best plan to a file for `vtrain predict`")
+      ->check(plain_file());
+  command
+      ->add_option("--extrapolated", arguments->extrapolated,
+                   "Write the kernels of the best plan outside measured sizes as CSV")
       ->check(plain_file());
   command->add_flag("--json", arguments->json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return plan(*arguments); }; });

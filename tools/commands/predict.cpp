@@ -26,6 +26,7 @@
 #include "workloads/config/predict_config.hpp"
 #include "workloads/iteration/graph_builder.hpp"
 #include "workloads/iteration/graph_export.hpp"
+#include "workloads/physical/extrapolation_list.hpp"
 #include "workloads/predict.hpp"
 
 namespace vtrain {
@@ -45,6 +46,7 @@ struct PredictArguments {
   fs::path collectives;
   fs::path timeline;
   fs::path graph;
+  std::string extrapolated;  ///< file for extrapolated kernels, empty for none
   std::string detail = "operators";
   bool strict = false;
   bool json = false;
@@ -232,7 +234,7 @@ std::string headline(const Answer& answer) {
   return text + "\n";
 }
 
-std::string to_text(const Answer& answer) {
+std::string to_text(const Answer& answer, const std::string& list) {
   const Prediction& prediction = answer.prediction;
   const ParallelPlan& plan = prediction.plan;
   const IterationTimes& times = prediction.times;
@@ -266,7 +268,9 @@ std::string to_text(const Answer& answer) {
     text += labelled(label, source);
     label = "";
   }
-  const std::vector<std::string> fallbacks = prediction.provenance.fallbacks.sentences();
+  const Fallbacks& from = prediction.provenance.fallbacks;
+  std::vector<std::string> fallbacks = from.missing;
+  if (!from.extrapolated.empty()) fallbacks.insert(fallbacks.begin(), extrapolation_text(from, "", list));
   text += labelled("fallbacks", fallbacks.empty() ? "0" : fallbacks.front());
   for (std::size_t i = 1; i < fallbacks.size(); ++i)
     text += labelled("", fallbacks[i]);
@@ -359,6 +363,7 @@ Result<void> predict_all(const PredictArguments& arguments) {
     return fail({.field = "--timeline, --graph", .message = "need exactly one configuration"});
   }
   ordered_json list = ordered_json::array();
+  ExtrapolationList extrapolated;
   std::string text;
   for (const std::string& file : *files) {
     const auto answer = predict_config(arguments, *calibration, file);
@@ -366,7 +371,13 @@ Result<void> predict_all(const PredictArguments& arguments) {
     std::string files_written;
     if (auto done = write_graph_files(arguments, answer->prediction.work, files_written); !done) return done;
     list.push_back(to_json(*answer));
-    text += (text.empty() ? "" : "\n") + to_text(*answer) + files_written;
+    extrapolated.add(answer->prediction.provenance.fallbacks);
+    text += (text.empty() ? "" : "\n") + to_text(*answer, extrapolated_list(arguments.extrapolated)) +
+            files_written;
+  }
+  if (!arguments.extrapolated.empty()) {
+    const std::string rows = extrapolated.to_csv("predictions");
+    if (auto done = write_file(arguments.extrapolated, rows); !done) return done;
   }
   std::FILE* const stream =
       summary_stream(arguments.timeline) == stderr ? stderr : summary_stream(arguments.graph);
@@ -416,6 +427,10 @@ void add_predict_command(CLI::App& app, Action& action) {
                    "operators, or kernels (with --semantics vtrain)")
       ->check(one_of({"blocks", "operators", "kernels"}))
       ->capture_default_str();
+  command
+      ->add_option("--extrapolated", arguments->extrapolated,
+                   "Write all kernels outside measured sizes as CSV, with their distance from them")
+      ->check(plain_file());
   command->add_flag("--strict", arguments->strict,
                     "Exit 2 if a number was missing or had to be extrapolated");
   command->add_flag("--json", arguments->json, "Print one JSON document");

@@ -199,7 +199,7 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
           : fmt::format(". The largest model here would take {}.", as_days(largest.time.count())),
       without_plan_text(budget, answer), has_experts ? "active parameter" : "parameter",
       remarks_text(found.remarks, "*"),
-      fallbacks_text(found.fallbacks, "*") + default_stack_note(question.target));
+      fallbacks_text(found.fallbacks, "*", "") + default_stack_note(question.target));
 }
 
 /// The ladder of the model's family, or of GPT without one.

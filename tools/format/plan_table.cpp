@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
 #include "tools/format/text_format.hpp"
 #include "workloads/config/plan_json.hpp"
 #include "workloads/model/plan_fields.hpp"
@@ -268,13 +269,22 @@ std::string remarks_text(std::span<const std::string> remarks, std::string_view 
   return text;
 }
 
-std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark) {
-  std::string text;
-  if (!fallbacks.extrapolated.empty())
-    text = wrap_text(fmt::format("outside the measured sizes in {}: {}", mark,
-                                 fmt::join(fallbacks.extrapolated, ", ")),
-                     text_columns(), 2) +
-           "\n";
+std::string extrapolation_text(const Fallbacks& fallbacks, std::string_view where, std::string_view list) {
+  const Extrapolation* const furthest = furthest_extrapolation(fallbacks);
+  if (furthest == nullptr) return {};
+  const std::ptrdiff_t count = std::ssize(fallbacks.extrapolated);
+  return fmt::format("outside measured sizes{}: {}{}, {}{}", where,
+                     count == 1 ? "" : fmt::format("{} kernels, the furthest ", count), furthest->name,
+                     describe_reach(furthest->reach), list.empty() ? "" : fmt::format(" (list: {})", list));
+}
+
+std::string extrapolated_list(const std::string& file) {
+  return file.empty() ? "--extrapolated FILE.csv" : printable(file);
+}
+
+std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark, std::string_view list) {
+  std::string text = extrapolation_text(fallbacks, fmt::format(" in {}", mark), list);
+  if (!text.empty()) text = wrap_text(text, text_columns(), 2) + "\n";
   for (const std::string& missing : fallbacks.missing)
     text += wrap_text(fmt::format("fallback of {}: {}", mark, missing), text_columns(), 2) + "\n";
   return text;

@@ -75,8 +75,18 @@ std::string explain_difference(const RankedPlan& faster, const RankedPlan& slowe
 /// Remarks on a plan, in lines. `mark` is the plan's name in its table.
 std::string remarks_text(std::span<const std::string> remarks, std::string_view mark);
 
-/// Sources of a plan's numbers other than measurements, in lines; one line covers all extrapolation.
-std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark);
+/// Extrapolation in a sentence that names the furthest kernel or message; empty if there is none: `outside
+/// measured sizes: 3 kernels, the furthest logits_gemm, 128,256 columns, 1.57 times the largest measured`.
+/// `where` is added to its subject, and `list` names the place of the whole list, or is empty.
+std::string extrapolation_text(const Fallbacks& fallbacks, std::string_view where, std::string_view list);
+
+/// Place of the list of extrapolated kernels for `extrapolation_text`: the file of `--extrapolated`, or the
+/// option if no file is given.
+std::string extrapolated_list(const std::string& file);
+
+/// Sources of a plan's numbers other than measurements, in lines; one line covers all extrapolation (`list`:
+/// see `extrapolation_text`).
+std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark, std::string_view list);
 
 /// A plan with its time, breakdown, memory and costs.
 nlohmann::ordered_json plan_to_json(const RankedPlan& plan, const TrainingTerms& terms);

@@ -41,6 +41,11 @@ Nanoseconds exposed_time(Nanoseconds communication, Nanoseconds cover, double co
   return std::max(Nanoseconds(0), communication - cover) + contention * std::min(communication, cover);
 }
 
+void add_extrapolated(ExtrapolatedOperators& operators, std::string_view name, const Reach& reach) {
+  Reach& known = operators.try_emplace(name, reach).first->second;
+  known = further(known, reach);
+}
+
 PassBuilder& PassBuilder::begin(std::string_view name) {
   operators_.push_back({.name = name, .kind = kind_});
   return *this;
@@ -144,7 +149,7 @@ PassBuilder& PassBuilder::product(KernelTime time) {
 
 PassBuilder& PassBuilder::kernel(KernelTime time) {
   operators_.back().duration += stack_.factors.product * time.time;
-  note(operators_.back().name, time.evidence);
+  note(operators_.back().name, time);
   return *this;
 }
 
@@ -193,7 +198,7 @@ PassBuilder& PassBuilder::tensor_collective(std::string_view name, KernelTime ti
 
 PassBuilder& PassBuilder::exposed(std::string_view name, TaskKind kind, KernelTime time) {
   if (time.time.count() <= 0) return *this;
-  note(name, time.evidence);
+  note(name, time);
   operators_.push_back({.name = name, .kind = kind, .duration = stack_.factors.communication * time.time});
   return *this;
 }
@@ -269,9 +274,9 @@ std::vector<Operator> PassBuilder::finish(Nanoseconds issue_before, Nanoseconds 
   return std::move(operators_);
 }
 
-void PassBuilder::note(std::string_view name, Evidence evidence) {
-  if (evidence == Evidence::Extrapolated) extrapolated_.push_back(name);
-  if (evidence == Evidence::Modelled) modelled_.push_back(name);
+void PassBuilder::note(std::string_view name, const KernelTime& time) {
+  if (time.evidence == Evidence::Extrapolated) add_extrapolated(extrapolated_, name, time.reach);
+  if (time.evidence == Evidence::Modelled) modelled_.push_back(name);
 }
 
 }  // namespace vtrain

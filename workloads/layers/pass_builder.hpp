@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,12 @@
 #include "workloads/stack/stack.hpp"
 
 namespace vtrain {
+
+/// Extrapolated operators by name, each with its largest distance from the measured sizes.
+using ExtrapolatedOperators = std::map<std::string_view, Reach>;
+
+/// Adds an operator, or keeps the larger distance of it.
+void add_extrapolated(ExtrapolatedOperators& operators, std::string_view name, const Reach& reach);
 
 /// Collects the operators of a pass, the overlap of its collectives with its matrix products, and the
 /// evidence for its times.
@@ -93,8 +100,8 @@ class PassBuilder {
   /// waits for the CPU: the difference is a gap of the first of them that computes.
   std::vector<Operator> finish(Nanoseconds issue_before, Nanoseconds issue_after);
 
-  /// Names of operators with a kernel or message outside the sizes that were measured.
-  const std::vector<std::string_view>& extrapolated() const { return extrapolated_; }
+  /// Operators with a kernel or message outside the sizes that were measured.
+  const ExtrapolatedOperators& extrapolated() const { return extrapolated_; }
   /// Names of operators with a kernel or message whose time is a formula's.
   const std::vector<std::string_view>& modelled() const { return modelled_; }
 
@@ -123,7 +130,7 @@ class PassBuilder {
   bool scales_rows() const { return stack_.scales_rows && precision_ == Precision::Fp8; }
   KernelTime product_time(Precision precision, const GemmShape& shape, double share = 1) const;
   KernelTime weight_gradient_time(Precision precision, const GemmShape& forward) const;
-  void note(std::string_view name, Evidence evidence);
+  void note(std::string_view name, const KernelTime& time);
 
   const GpuProfile& profile_;
   const Stack& stack_;
@@ -136,7 +143,7 @@ class PassBuilder {
   std::vector<std::size_t> dispatches_;  ///< positions of dispatch and combine
   bool is_overlapped_ = false;           ///< `overlap_collectives` has run
   std::size_t waits_at_ = 0;             ///< position of the operator before which the CPU waits for the GPU
-  std::vector<std::string_view> extrapolated_;
+  ExtrapolatedOperators extrapolated_;
   std::vector<std::string_view> modelled_;
 };
 
