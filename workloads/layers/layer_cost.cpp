@@ -58,8 +58,12 @@ std::vector<Operator> recomputed_pass(const std::vector<Operator>& forward, Reco
     // The CPU issues few kernels again, compared with a whole pass.
     const bool is_part = !is_full && rule != SelectiveRecompute::Experts;
     if (is_part) again.back().gap = Nanoseconds(0);
-    if (!is_full && every_second && is_product)
+    if (!is_full && every_second && is_product) {
       again.back().duration = Nanoseconds(std::round(op.duration.count() / 2));
+      again.back().products = op.products / 2.0;
+      again.back().attention = op.attention / 2.0;
+      round_parts(again.back());
+    }
     if (op.kind == TaskKind::Forward) again.back().kind = TaskKind::Recompute;
   }
   return again;
@@ -286,6 +290,9 @@ void blend(std::vector<Operator>& pass, const std::vector<Operator>& other, doub
     };
     pass[i].duration = mean(pass[i].duration, other[i].duration);
     pass[i].gap = mean(pass[i].gap, other[i].gap);
+    pass[i].products = mean(pass[i].products, other[i].products);
+    pass[i].attention = mean(pass[i].attention, other[i].attention);
+    round_parts(pass[i]);
   }
 }
 

@@ -51,6 +51,11 @@ PassBuilder& PassBuilder::begin(std::string_view name) {
   return *this;
 }
 
+PassBuilder& PassBuilder::begin_attention(std::string_view name) {
+  attention_.push_back(operators_.size());
+  return begin(name);
+}
+
 PassBuilder& PassBuilder::use(Precision precision) {
   precision_ = precision;
   return *this;
@@ -144,10 +149,16 @@ KernelTime PassBuilder::weight_gradient_time(Precision precision, const GemmShap
 
 PassBuilder& PassBuilder::product(KernelTime time) {
   product_time_ += stack_.factors.product * time.time;
-  return kernel(time);
+  operators_.back().products += stack_.factors.product * time.time;
+  return add(time);
 }
 
 PassBuilder& PassBuilder::kernel(KernelTime time) {
+  operators_.back().attention += stack_.factors.product * time.time;
+  return add(time);
+}
+
+PassBuilder& PassBuilder::add(KernelTime time) {
   operators_.back().duration += stack_.factors.product * time.time;
   note(operators_.back().name, time);
   return *this;
@@ -266,12 +277,23 @@ void PassBuilder::wait_for_cpu(std::size_t first, std::size_t end, Nanoseconds i
 
 std::vector<Operator> PassBuilder::finish(Nanoseconds issue_before, Nanoseconds issue_after) {
   overlap_collectives();
-  for (Operator& op : operators_)
+  for (const std::size_t i : attention_) {
+    operators_[i].products = Nanoseconds(0);
+    operators_[i].attention = operators_[i].duration;
+  }
+  for (Operator& op : operators_) {
     op.duration = Nanoseconds(std::round(op.duration.count()));
+    round_parts(op);
+  }
   const bool waits = waits_at_ > 0;
   if (waits) wait_for_cpu(0, waits_at_, issue_before);
   wait_for_cpu(waits_at_, operators_.size(), waits ? issue_after : issue_before + issue_after);
   return std::move(operators_);
+}
+
+void round_parts(Operator& op) {
+  op.products = std::min(op.duration, Nanoseconds(std::round(op.products.count())));
+  op.attention = std::min(op.duration - op.products, Nanoseconds(std::round(op.attention.count())));
 }
 
 void PassBuilder::note(std::string_view name, const KernelTime& time) {

@@ -32,6 +32,8 @@ class PassBuilder {
 
   /// Starts an operator; kernels that follow add to it.
   PassBuilder& begin(std::string_view name);
+  /// Starts an operator all of whose kernels belong to attention, its matrix products too.
+  PassBuilder& begin_attention(std::string_view name);
   /// Sets the precision of the products and weight gradients that follow. It starts as that of the layers.
   PassBuilder& use(Precision precision);
   /// The current precision.
@@ -58,7 +60,7 @@ class PassBuilder {
   PassBuilder& grouped_weight_gradient(const GroupedGemmShape& forward);
   /// Adds any other matrix product.
   PassBuilder& product(KernelTime time);
-  /// Adds attention or a similar kernel.
+  /// Adds fused attention, or the scan of a state space.
   PassBuilder& kernel(KernelTime time);
   /// Adds memory-bound kernels. `bytes` is the traffic of fused ones with elements of 2 bytes; single
   /// precision takes twice as much.
@@ -112,6 +114,7 @@ class PassBuilder {
     std::int64_t pieces;
   };
 
+  PassBuilder& add(KernelTime time);
   PassBuilder& forward_gemm(const GemmShape& shape, std::int64_t pieces, double share);
   PassBuilder& tensor_collective(std::string_view name, KernelTime time, std::int64_t pieces);
   /// True if kernels on separate multiprocessors pipeline a reduction with a forward product.
@@ -141,11 +144,15 @@ class PassBuilder {
   std::vector<Operator> operators_;
   std::vector<TensorCollective> collectives_;
   std::vector<std::size_t> dispatches_;  ///< positions of dispatch and combine
+  std::vector<std::size_t> attention_;   ///< positions of operators that belong to attention
   bool is_overlapped_ = false;           ///< `overlap_collectives` has run
   std::size_t waits_at_ = 0;             ///< position of the operator before which the CPU waits for the GPU
   ExtrapolatedOperators extrapolated_;
   std::vector<std::string_view> modelled_;
 };
+
+/// Rounds the parts of an operator's duration, which is whole, to whole nanoseconds that do not exceed it.
+void round_parts(Operator& op);
 
 /// First operator that computes, in which the GPU waits; the first of all if none computes. `operators` is
 /// not empty.

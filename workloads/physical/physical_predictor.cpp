@@ -204,8 +204,7 @@ std::vector<std::string> remarks_on(const TransformerModel& model, const Paralle
   }
   if (const double share = waiting_share(work); plan.offloaded_layers == 0 && share >= kMuch) {
     remarks.push_back(fmt::format(
-        "the GPU waits for the CPU to launch kernels in {:.0f} % of the passes; that time counts as compute",
-        100 * share));
+        "the GPU waits for the CPU to launch kernels in {:.0f} % of the passes (CPU wait)", 100 * share));
   }
   const std::vector<std::string_view> newer = newer_parts(model);
   if (stack.libraries == Libraries::Old && !newer.empty()) {
