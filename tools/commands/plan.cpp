@@ -351,7 +351,7 @@ void add_plan_command(CLI::App& app, Action& action) {
                    "Objective: least time, cost or gpus; default: time, with --deadline cost")
       ->check(one_of({"time", "cost", "gpus"}));
   command->add_option("--deadline", to.deadline, "Time in which all --tokens must be trained on: 30d, 720h");
-  command->add_option("--tokens", to.tokens, "Tokens to train on: 300B, 1.4T");
+  command->add_option("--tokens", to.tokens, "Tokens to train on: 300B, 1.4T (10^9, 10^12)");
   command->add_option("--price", to.price, "Price in dollars per GPU-hour; without it costs are in GPU-hours")
       ->transform(number_above_zero());
   command->add_option("--top", to.top, "Plans to show (0 = all); with several numbers of GPUs only in --json")
@@ -370,8 +370,8 @@ void add_plan_command(CLI::App& app, Action& action) {
                     "Also search plans with the schedule ZB-H1, which a fork of Megatron-Core offers "
                     "(sail-sg/zero-bubble)");
   add_target_options(*command, to.target);
-  command->add_option("--sequence-length", to.sequence_length, "Tokens per sequence; default: the model's")
-      ->transform(whole_number(1, kMaxSequenceLength));
+  command->add_option("--sequence-length", to.sequence_length, kSequenceLengthHelp)
+      ->transform(binary_count(1, kMaxSequenceLength));
   const std::vector<CLI::Option*> replaced = command->get_options();
   CLI::Option* const spec =
       command->add_option("--spec", arguments->spec_file,

@@ -304,8 +304,8 @@ void add_scale_command(CLI::App& app, Action& action) {
                    "per active parameter")
       ->transform(number_between(0.001, 1e6))
       ->capture_default_str();
-  command->add_option("--sequence-length", to.sequence_length, "Tokens per sequence; default: the model's")
-      ->transform(whole_number(1, kMaxSequenceLength));
+  command->add_option("--sequence-length", to.sequence_length, kSequenceLengthHelp)
+      ->transform(binary_count(1, kMaxSequenceLength));
   command
       ->add_option("--global-batch", to.global_batch,
                    "Global batch, in sequences; default: about the batch of published models of each size")
