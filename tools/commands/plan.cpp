@@ -18,6 +18,7 @@
 #include "tools/commands/commands.hpp"
 #include "tools/experiment/plan_request.hpp"
 #include "tools/experiment/target.hpp"
+#include "tools/format/plan_lines.hpp"
 #include "tools/format/plan_table.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/options/options.hpp"
@@ -33,7 +34,7 @@ using nlohmann::ordered_json;
 
 /// Training speed of a plan of the answer.
 TrainingSpeed speed_of(const PlanRequest& question, const RankedPlan& ranked) {
-  return training_speed(question.model, ranked.plan, ranked.iteration,
+  return training_speed(question.model, ranked.plan, question.target.stack, ranked.iteration,
                         question.target.profile.peak_rate_of(ranked.plan.precision));
 }
 
@@ -44,7 +45,8 @@ ordered_json to_json(const PlanRequest& question, const RankedPlan& ranked) {
   json["pipeline_layout"] = pipeline_layout(question.model, ranked.plan);
   const TrainingSpeed speed = speed_of(question, ranked);
   json["model_tflops_per_gpu"] = speed.per_gpu.value / 1e12;
-  json["mfu"] = speed.of_peak;
+  json["mfu"] = speed.mfu;
+  json["hfu"] = speed.hfu;
   if (question.deadline_s) json["in_time"] = question.terms.training_seconds(ranked) <= *question.deadline_s;
   return json;
 }
@@ -62,8 +64,12 @@ ordered_json to_json(const PlanSpec& spec, const PlanRequest& question, const Pl
                           {"num_fitting", count.num_fitting}};
     if (count.found) {
       entry["plans"] = ordered_json::array();
-      for (const RankedPlan& plan : count.found->best)
+      // The search may have looked for more, to fill the lines of the table.
+      const std::size_t most = question.search.top;
+      for (const RankedPlan& plan : count.found->best) {
+        if (most > 0 && entry["plans"].size() == most) break;
         entry["plans"].push_back(to_json(question, plan));
+      }
     } else {
       entry["error"] = count.found.error().message;
     }
@@ -114,12 +120,19 @@ std::string comparison(std::string_view winner, std::string_view loser, const Ra
 /// The table of one GPU count: its fastest plans.
 std::string one_count_text(const PlanRequest& question, const CountAnswer& count) {
   const std::vector<RankedPlan>& best = count.found->best;
+  std::vector<PlanLine> lines = fold_plans(best);
+  if (question.search.top > 0 && lines.size() > question.search.top) lines.resize(question.search.top);
   std::vector<PlanRow> rows;
-  for (const RankedPlan& plan : best)
-    rows.push_back({std::to_string(rows.size() + 1), plan});
+  std::string folded;
+  for (const PlanLine& line : lines) {
+    const std::string label = std::to_string(rows.size() + 1);
+    rows.push_back({label, best[line.front()]});
+    folded += folded_text(label, line, best);
+  }
   if (count.beside && *count.beside) rows.push_back({"given", **count.beside});
   std::string text = plan_table(rows, question.terms, false);
-  if (best.size() > 1) text += comparison("1", "2", best[0], best[1]);
+  text += folded;
+  if (lines.size() > 1) text += comparison("1", "2", best[lines[0].front()], best[lines[1].front()]);
   return text;
 }
 
@@ -354,7 +367,10 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_option("--tokens", to.tokens, "Tokens to train on: 300B, 1.4T (10^9, 10^12)");
   command->add_option("--price", to.price, "Price in dollars per GPU-hour; without it costs are in GPU-hours")
       ->transform(number_above_zero());
-  command->add_option("--top", to.top, "Plans to show (0 = all); with several numbers of GPUs only in --json")
+  command
+      ->add_option(
+          "--top", to.top,
+          "Plans to show (0 = all), almost equal ones as one; with several numbers of GPUs only in --json")
       ->transform(whole_number(0))
       ->capture_default_str();
   command->add_option("--beside", to.beside,

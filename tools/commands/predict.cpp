@@ -58,6 +58,7 @@ struct Answer {
   TransformerModel model{};
   std::string profile{};      ///< GPU type, in lower case
   std::string stack{};        ///< its name; the public vTrain release has none
+  Stack rules{};              ///< its rules; for the public vTrain release: attention is not fused
   std::string calibration{};  ///< sentence on the calibration; empty without one
   Prediction prediction{};
   std::vector<std::string> warnings{};  ///< parts of the model's configuration that are not modelled
@@ -65,7 +66,8 @@ struct Answer {
 
 TrainingSpeed speed_of(const Answer& answer) {
   const Prediction& prediction = answer.prediction;
-  return training_speed(answer.model, prediction.plan, prediction.times.iteration, prediction.peak_rate);
+  return training_speed(answer.model, prediction.plan, answer.rules, prediction.times.iteration,
+                        prediction.peak_rate);
 }
 
 /// Sources, remarks and warnings, a sentence each.
@@ -154,6 +156,8 @@ Result<Answer> predict_config(const PredictArguments& arguments, const Calibrati
   Answer answer{.config = path, .model = config->model};
   answer.profile = is_release ? lower_case(target->release.machine.gpu_name) : target->profile.name;
   answer.stack = target->stack.name;
+  answer.rules = target->stack;
+  if (is_release) answer.rules.attention = AttentionKernel::Unfused;
   answer.calibration = describe_calibration(target->calibration, target->stack);
   answer.prediction = *std::move(prediction);
   if (!is_release) answer.warnings = config->warnings;
@@ -172,6 +176,12 @@ ordered_json to_json(const Answer& answer) {
     stages.push_back({{"end_ns", stage.end.count()}, {"compute_ns", stage.compute.count()}});
   }
   const TrainingSpeed speed = speed_of(answer);
+  ordered_json breakdown = breakdown_to_json(times.breakdown);
+  // The kernels of a trace are not told apart.
+  if (prediction.semantics == Semantics::Release) {
+    for (const char* const part : {"products_s", "attention_s", "memory_bound_s", "cpu_wait_s"})
+      breakdown[part] = nullptr;
+  }
   return {{"config", answer.config},
           {"iteration_time_ns", times.iteration.count()},
           {"iteration_time_s", Seconds(times.iteration).count()},
@@ -184,15 +194,17 @@ ordered_json to_json(const Answer& answer) {
           {"num_gpus", prediction.plan.num_gpus().value},
           {"plan", plan_to_json(prediction.plan)},
           {"layers_by_stage", layers_by_stage(answer.model, prediction.plan)},
-          {"breakdown", breakdown_to_json(times.breakdown)},
+          {"breakdown", breakdown},
           {"slowest_stage", times.slowest_stage},
           {"stages", stages},
           {"communication_end_ns", times.communication_end.count()},
           {"communication_sum_ns", times.communication_sum.count()},
           {"memory", prediction.memory ? memory_to_json(*prediction.memory) : ordered_json(nullptr)},
           {"tokens_per_s", speed.tokens_per_s},
+          {"tokens_per_s_per_gpu", speed.tokens_per_s_per_gpu},
           {"model_tflops_per_gpu", speed.per_gpu.value / 1e12},
-          {"mfu", speed.of_peak},
+          {"mfu", speed.mfu},
+          {"hfu", speed.hfu},
           {"provenance",
            {{"from", sources_of(answer)}, {"fallbacks", prediction.provenance.fallbacks.sentences()}}}};
 }
@@ -244,7 +256,14 @@ std::string to_text(const Answer& answer, const std::string& list) {
                   iteration_text(times.iteration), with_thousands(plan.global_batch), plan.micro_batch,
                   plan.num_micro_batches(), name_of(plan.precision),
                   plan.pipeline > 1 ? fmt::format("   {}", name_of(plan.schedule)) : "");
-  text += breakdown_line("compute", times.breakdown.compute, times.iteration);
+  if (prediction.semantics == Semantics::Release) {
+    text += breakdown_line("compute", times.breakdown.compute, times.iteration);
+  } else {
+    text += breakdown_line("products", times.breakdown.products, times.iteration);
+    text += breakdown_line("attention", times.breakdown.attention, times.iteration);
+    text += breakdown_line("memory-bound", times.breakdown.memory_bound(), times.iteration);
+    text += breakdown_line("CPU wait", times.breakdown.cpu_wait, times.iteration);
+  }
   text += breakdown_line(fmt::format("{} comm", layer_communication(plan)), times.breakdown.tensor_comm,
                          times.iteration);
   text += breakdown_line("pipeline comm", times.breakdown.pipeline_comm, times.iteration);
