@@ -31,9 +31,11 @@ MessageTable::MessageTable(std::vector<Entry> entries) : entries_(std::move(entr
 KernelTime MessageTable::at(Bytes size) const {
   const Entry& first = entries_.front();
   const Entry& last = entries_.back();
-  if (size.value < first.bytes) return {Nanoseconds(first.nanoseconds), Evidence::Extrapolated};
-  if (size.value > last.bytes)
-    return {Nanoseconds(last.nanoseconds * (size.value / last.bytes)), Evidence::Extrapolated};
+  const auto beyond = [size](Nanoseconds time, const Entry& nearest) {
+    return KernelTime{time, Evidence::Extrapolated, {"bytes", size.value, nearest.bytes}};
+  };
+  if (size.value < first.bytes) return beyond(Nanoseconds(first.nanoseconds), first);
+  if (size.value > last.bytes) return beyond(Nanoseconds(last.nanoseconds * (size.value / last.bytes)), last);
   const auto found = std::partition_point(entries_.begin(), entries_.end(),
                                           [size](const Entry& entry) { return entry.bytes < size.value; });
   if (found->bytes == size.value) return {Nanoseconds(found->nanoseconds), Evidence::Measured};
@@ -69,8 +71,12 @@ std::optional<KernelTime> CollectiveTables::at(Collective collective, std::int64
   if (table_gpus == num_gpus) return table.at(size);
   const double scale = collective_volume(collective, num_gpus) / collective_volume(collective, table_gpus);
   KernelTime time = table.at(size * scale);
-  time.evidence =
-      worse(time.evidence, above == tables.end() ? Evidence::Extrapolated : Evidence::Interpolated);
+  if (above != tables.end()) {
+    time.evidence = worse(time.evidence, Evidence::Interpolated);
+    return time;
+  }
+  time.evidence = Evidence::Extrapolated;
+  time.reach = further(time.reach, {"GPUs", static_cast<double>(num_gpus), static_cast<double>(table_gpus)});
   return time;
 }
 

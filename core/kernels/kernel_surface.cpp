@@ -15,19 +15,23 @@ struct Position {
   std::size_t high = 0;
   double part = 0;  ///< fraction of the way from `low` to `high`, in logarithms
   Evidence evidence = Evidence::Measured;
+  Reach reach{};
 };
 
 Position find_position(const KernelSurface::Axis& lines, const std::vector<double>& logarithms, double size) {
   const std::size_t last = lines.size() - 1;
-  if (!(size > static_cast<double>(lines.front()))) {
-    return {.evidence =
-                size < static_cast<double>(lines.front()) ? Evidence::Extrapolated : Evidence::Measured};
+  const auto first_line = static_cast<double>(lines.front());
+  const auto last_line = static_cast<double>(lines.back());
+  if (!(size > first_line)) {
+    if (!(size < first_line)) return {};
+    return {.evidence = Evidence::Extrapolated, .reach = {.asked = size, .nearest = first_line}};
   }
-  if (size >= static_cast<double>(lines.back())) {
-    return {
-        .low = last,
-        .high = last,
-        .evidence = size > static_cast<double>(lines.back()) ? Evidence::Extrapolated : Evidence::Measured};
+  if (size >= last_line) {
+    if (!(size > last_line)) return {.low = last, .high = last};
+    return {.low = last,
+            .high = last,
+            .evidence = Evidence::Extrapolated,
+            .reach = {.asked = size, .nearest = last_line}};
   }
   const auto above = std::partition_point(
       lines.begin(), lines.end(), [size](std::int64_t line) { return static_cast<double>(line) <= size; });
@@ -77,7 +81,17 @@ KernelSurface::Reading KernelSurface::at(const Point& sizes) const {
     return between(node(i, j, c.low), node(i, j, c.high), c.part);
   };
   const auto along_b = [&](std::size_t i) { return between(along_c(i, b.low), along_c(i, b.high), b.part); };
-  return {between(along_b(a.low), along_b(a.high), a.part), worse(worse(a.evidence, b.evidence), c.evidence)};
+  Reading reading{.value = between(along_b(a.low), along_b(a.high), a.part),
+                  .evidence = worse(worse(a.evidence, b.evidence), c.evidence)};
+  if (reading.evidence != Evidence::Extrapolated) return reading;
+  for (std::size_t axis = 0; const Position* position : {&a, &b, &c}) {
+    if (position->reach.factor() > reading.reach.factor()) {
+      reading.axis = axis;
+      reading.reach = position->reach;
+    }
+    ++axis;
+  }
+  return reading;
 }
 
 }  // namespace vtrain

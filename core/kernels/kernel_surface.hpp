@@ -29,6 +29,8 @@ class KernelSurface {
   struct Reading {
     double value = 0;                        ///< value at the point
     Evidence evidence = Evidence::Measured;  ///< evidence for the value
+    std::size_t axis = 0;                    ///< axis of the coordinate farthest outside the grid
+    Reach reach{};                           ///< distance of that coordinate from the grid, without a unit
   };
 
   /// Takes `values[a][b][c]` in one list, the last axis fastest. `std::logic_error` if an axis is empty or

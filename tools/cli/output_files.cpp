@@ -21,7 +21,8 @@ std::vector<const CLI::Option*> output_options(const CLI::App& command) {
   constexpr std::array<std::string_view, 2> kWriteFolders = {"replay", "compare"};
   if (std::ranges::find(kWriteFolders, command.get_name()) != kWriteFolders.end()) return {};
   std::vector<const CLI::Option*> options;
-  for (const char* const name : {"--out", "--report", "--predictions", "--timeline", "--graph"}) {
+  for (const char* const name :
+       {"--out", "--report", "--predictions", "--timeline", "--graph", "--extrapolated"}) {
     if (const CLI::Option* const option = command.get_option_no_throw(name); option != nullptr)
       options.push_back(option);
   }

@@ -221,8 +221,8 @@ Result<void> check_flags_stand_alone(const CLI::App& program, std::span<const st
 }
 
 Result<void> check_arguments_stay(const CLI::App& program) {
-  constexpr std::array<const char*, 5> kOutputs = {"--out", "--report", "--timeline", "--graph",
-                                                   "--predictions"};
+  constexpr std::array<const char*, 6> kOutputs = {"--out",   "--report",      "--timeline",
+                                                   "--graph", "--predictions", "--extrapolated"};
   constexpr std::array<const char*, 7> kInputs = {"--trace",     "--from",    "--cluster", "--throughputs",
                                                   "--calibrate", "--profile", "--devices"};
   constexpr std::array<std::string_view, 3> kWriteFolders = {"replay", "compare", "record"};

@@ -56,7 +56,8 @@ std::string describe_usage_error(const CLI::App& program, const CLI::ParseError&
 Result<void> check_flags_stand_alone(const CLI::App& program, std::span<const std::string> words);
 
 /// Error if two options of a command write one file, or a command would write a file that it reads. Outputs:
-/// `--out`, `--report`, `--timeline`, `--graph`, `--predictions`. Inputs: positional arguments, `--trace`,
+/// `--out`, `--report`, `--timeline`, `--graph`, `--predictions`, `--extrapolated`. Inputs: positional
+/// arguments, `--trace`,
 /// `--from`, `--cluster`, `--throughputs`, `--calibrate`, `--profile`, `--devices`. Files in folders, and
 /// commands that write a folder, are not checked.
 Result<void> check_arguments_stay(const CLI::App& program);

@@ -10,6 +10,7 @@
 #include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
 #include "core/base/result.hpp"
+#include "core/base/strings.hpp"
 #include "sched/cluster/cluster.hpp"
 
 namespace vtrain {
@@ -34,6 +35,22 @@ CLI::Validator whole_number(std::int64_t low, std::int64_t high) {
   const bool is_bounded = high < std::numeric_limits<std::int64_t>::max();
   return parsed_by([=](std::string_view text) { return parse_integer(text, low, high); },
                    is_bounded ? fmt::format("{} to {}", low, high) : fmt::format("at least {}", low));
+}
+
+CLI::Validator binary_count(std::int64_t low, std::int64_t high) {
+  const auto parse = [=](std::string_view text) -> Result<std::int64_t> {
+    std::string_view number = trim(text);
+    const char unit = number.empty() ? ' ' : number.back();
+    const bool is_mebi = unit == 'M' || unit == 'm';
+    if (!is_mebi && unit != 'K' && unit != 'k') return parse_integer(text, low, high);
+    number.remove_suffix(1);
+    const std::int64_t factor = std::int64_t{1} << (is_mebi ? 20 : 10);
+    const auto count = parse_integer(number, 1, high / factor);
+    if (count && *count * factor >= low) return *count * factor;
+    return fail(
+        {.message = expected_found(expected_integer(low, high) + ", such as 8192, 128K or 1M", text)});
+  };
+  return parsed_by(parse, fmt::format("{} to {}", low, high));
 }
 
 CLI::Validator gpu_count() {

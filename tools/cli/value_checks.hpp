@@ -16,6 +16,13 @@ namespace vtrain {
 /// A whole number in [low, high], as `parse_integer` reads it.
 CLI::Validator whole_number(std::int64_t low, std::int64_t high = std::numeric_limits<std::int64_t>::max());
 
+/// A whole number in [low, high], which may end in K (1,024) or M (1,048,576): `128K` is 131,072.
+CLI::Validator binary_count(std::int64_t low, std::int64_t high);
+
+/// Help of options that take the length of sequences by `binary_count`.
+inline constexpr const char* kSequenceLengthHelp =
+    "Tokens per sequence: 8192, 128K (131,072), 1M (1,048,576); default: the model's";
+
 /// A number of GPUs, from 1 to the size of the largest cluster.
 CLI::Validator gpu_count();
 

@@ -18,12 +18,14 @@
 #include "tools/commands/commands.hpp"
 #include "tools/experiment/plan_request.hpp"
 #include "tools/experiment/target.hpp"
+#include "tools/format/plan_lines.hpp"
 #include "tools/format/plan_table.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/options/options.hpp"
 #include "workloads/config/model_file.hpp"
 #include "workloads/config/model_json.hpp"
 #include "workloads/config/plan_json.hpp"
+#include "workloads/physical/extrapolation_list.hpp"
 
 namespace vtrain {
 namespace {
@@ -32,7 +34,7 @@ using nlohmann::ordered_json;
 
 /// Training speed of a plan of the answer.
 TrainingSpeed speed_of(const PlanRequest& question, const RankedPlan& ranked) {
-  return training_speed(question.model, ranked.plan, ranked.iteration,
+  return training_speed(question.model, ranked.plan, question.target.stack, ranked.iteration,
                         question.target.profile.peak_rate_of(ranked.plan.precision));
 }
 
@@ -43,7 +45,8 @@ ordered_json to_json(const PlanRequest& question, const RankedPlan& ranked) {
   json["pipeline_layout"] = pipeline_layout(question.model, ranked.plan);
   const TrainingSpeed speed = speed_of(question, ranked);
   json["model_tflops_per_gpu"] = speed.per_gpu.value / 1e12;
-  json["mfu"] = speed.of_peak;
+  json["mfu"] = speed.mfu;
+  json["hfu"] = speed.hfu;
   if (question.deadline_s) json["in_time"] = question.terms.training_seconds(ranked) <= *question.deadline_s;
   return json;
 }
@@ -61,8 +64,12 @@ ordered_json to_json(const PlanSpec& spec, const PlanRequest& question, const Pl
                           {"num_fitting", count.num_fitting}};
     if (count.found) {
       entry["plans"] = ordered_json::array();
-      for (const RankedPlan& plan : count.found->best)
+      // The search may have looked for more, to fill the lines of the table.
+      const std::size_t most = question.search.top;
+      for (const RankedPlan& plan : count.found->best) {
+        if (most > 0 && entry["plans"].size() == most) break;
         entry["plans"].push_back(to_json(question, plan));
+      }
     } else {
       entry["error"] = count.found.error().message;
     }
@@ -114,13 +121,23 @@ std::string comparison(std::string_view winner, std::string_view loser, const Ra
 /// The table of one GPU count: its fastest plans.
 std::string one_count_text(const PlanRequest& question, const CountAnswer& count) {
   const std::vector<RankedPlan>& best = count.found->best;
+  std::vector<PlanLine> lines = fold_plans(best);
+  if (question.search.top > 0 && lines.size() > question.search.top) lines.resize(question.search.top);
   std::vector<PlanRow> rows;
-  for (const RankedPlan& plan : best)
-    rows.push_back({std::to_string(rows.size() + 1), plan});
+  std::string folded;
+  for (const PlanLine& line : lines) {
+    const std::string label = std::to_string(rows.size() + 1);
+    rows.push_back({label, best[line.front()]});
+    folded += folded_text(label, line, best);
+  }
   if (count.beside && *count.beside) rows.push_back({"given", **count.beside});
   std::string text = plan_table(rows, question.terms, false);
-  if (best.size() > 1) text += comparison("1", "2", best[0], best[1]);
-  return text + equal_plans_text(best);
+  text += folded;
+  if (lines.size() > 1) text += comparison("1", "2", best[lines[0].front()], best[lines[1].front()]);
+  std::vector<RankedPlan> shown;
+  for (const PlanLine& line : lines)
+    shown.push_back(best[line.front()]);
+  return text + equal_plans_text(shown);
 }
 
 /// The table of several GPU counts: the front, and the reason that the best beats its runner-up.
@@ -221,7 +238,7 @@ std::string recompute_note(const PlanRequest& question, const ParallelPlan& plan
   return "1 recomputes all layers; --partial-recompute finds the fewest layers that must be recomputed\n";
 }
 
-std::string to_text(const PlanRequest& question, const PlanReport& answer) {
+std::string to_text(const PlanRequest& question, const PlanReport& answer, const std::string& list) {
   const auto billions = [](std::int64_t parameters) {
     return short_number(static_cast<double>(parameters) / 1e9);
   };
@@ -249,7 +266,7 @@ std::string to_text(const PlanRequest& question, const PlanReport& answer) {
                     text_columns(), 2) +
           "\n";
   text += remarks_text(answer.remarks, "1") + default_stack_note(question.target);
-  return text + fallbacks_text(answer.fallbacks, "1") + left_out_text(question, answer);
+  return text + fallbacks_text(answer.fallbacks, "1", list) + left_out_text(question, answer);
 }
 
 /// The name of a profile as `load_gpu_profile` reads it from any folder, with all constants that were
@@ -266,6 +283,7 @@ struct PlanArguments {
   PlanSpec spec;
   std::filesystem::path spec_file;  ///< file of the spec; empty: the spec is in options
   std::string out;                  ///< file for the best plan; empty for none
+  std::string extrapolated;         ///< file for the extrapolated kernels of the best plan; empty for none
   bool json = false;
 };
 
@@ -300,8 +318,15 @@ Result<void> answer_spec(const PlanArguments& arguments, const PlanSpec& spec) {
     const std::string config = json_text(to_config(spec, *question, best));
     if (auto written = write_file(arguments.out, config); !written) return written;
   }
-  const std::string text =
-      arguments.json ? json_text(to_json(spec, *question, *answer)) : to_text(*question, *answer);
+  if (!arguments.extrapolated.empty()) {
+    ExtrapolationList list;
+    list.add(answer->fallbacks);
+    if (auto written = write_file(arguments.extrapolated, list.to_csv("predictions")); !written)
+      return written;
+  }
+  const std::string text = arguments.json
+                               ? json_text(to_json(spec, *question, *answer))
+                               : to_text(*question, *answer, extrapolated_list(arguments.extrapolated));
   print_text(summary_stream(arguments.out), "{}{}", text,
              arguments.json || arguments.out.empty() ? "" : written_text(arguments, spec));
   return {};
@@ -349,10 +374,13 @@ void add_plan_command(CLI::App& app, Action& action) {
                    "Objective: least time, cost or gpus; default: time, with --deadline cost")
       ->check(one_of({"time", "cost", "gpus"}));
   command->add_option("--deadline", to.deadline, "Time in which all --tokens must be trained on: 30d, 720h");
-  command->add_option("--tokens", to.tokens, "Tokens to train on: 300B, 1.4T");
+  command->add_option("--tokens", to.tokens, "Tokens to train on: 300B, 1.4T (10^9, 10^12)");
   command->add_option("--price", to.price, "Price in dollars per GPU-hour; without it costs are in GPU-hours")
       ->transform(number_above_zero());
-  command->add_option("--top", to.top, "Plans to show (0 = all); with several numbers of GPUs only in --json")
+  command
+      ->add_option(
+          "--top", to.top,
+          "Plans to show (0 = all), almost equal ones as one; with several numbers of GPUs only in --json")
       ->transform(whole_number(0))
       ->capture_default_str();
   command->add_option("--beside", to.beside,
@@ -368,10 +396,8 @@ void add_plan_command(CLI::App& app, Action& action) {
                     "Also search plans with the schedule ZB-H1, which a fork of Megatron-Core offers "
                     "(sail-sg/zero-bubble)");
   add_target_options(*command, to.target);
-  command
-      ->add_option("--sequence-length", to.sequence_length,
-                   "Tokens per sequence; default: the model's, of a config.json at most 8,192")
-      ->transform(whole_number(1, kMaxSequenceLength));
+  command->add_option("--sequence-length", to.sequence_length, kSequenceLengthHelp)
+      ->transform(binary_count(1, kMaxSequenceLength));
   const std::vector<CLI::Option*> replaced = command->get_options();
   CLI::Option* const spec =
       command->add_option("--spec", arguments->spec_file,
@@ -382,6 +408,10 @@ void add_plan_command(CLI::App& app, Action& action) {
   command
       ->add_option("--out", arguments->out,
                    "Write the model and the best plan to a file for `vtrain predict`")
+      ->check(plain_file());
+  command
+      ->add_option("--extrapolated", arguments->extrapolated,
+                   "Write the kernels of the best plan outside measured sizes as CSV")
       ->check(plain_file());
   command->add_flag("--json", arguments->json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return plan(*arguments); }; });

@@ -27,6 +27,7 @@
 #include "workloads/config/predict_config.hpp"
 #include "workloads/iteration/graph_builder.hpp"
 #include "workloads/iteration/graph_export.hpp"
+#include "workloads/physical/extrapolation_list.hpp"
 #include "workloads/predict.hpp"
 
 namespace vtrain {
@@ -47,6 +48,7 @@ struct PredictArguments {
   fs::path collectives;
   fs::path timeline;
   fs::path graph;
+  std::string extrapolated;  ///< file for extrapolated kernels, empty for none
   std::string detail = "operators";
   bool strict = false;
   bool json = false;
@@ -59,6 +61,7 @@ struct Answer {
   TransformerModel model{};
   std::string profile{};      ///< GPU type, in lower case
   std::string stack{};        ///< its name; the public vTrain release has none
+  Stack rules{};              ///< its rules; for the public vTrain release: attention is not fused
   std::string calibration{};  ///< sentence on the calibration; empty without one
   Prediction prediction{};
   std::vector<std::string> warnings{};  ///< parts of the model's configuration that are not modelled
@@ -68,7 +71,8 @@ struct Answer {
 
 TrainingSpeed speed_of(const Answer& answer) {
   const Prediction& prediction = answer.prediction;
-  return training_speed(answer.model, prediction.plan, prediction.times.iteration, prediction.peak_rate);
+  return training_speed(answer.model, prediction.plan, answer.rules, prediction.times.iteration,
+                        prediction.peak_rate);
 }
 
 /// Sources, remarks and warnings, a sentence each.
@@ -163,6 +167,8 @@ Result<Answer> predict_config(const PredictArguments& arguments, const Calibrati
   Answer answer{.config = path, .model = config->model};
   answer.profile = is_release ? lower_case(target->release.machine.gpu_name) : target->profile.name;
   answer.stack = target->stack.name;
+  answer.rules = target->stack;
+  if (is_release) answer.rules.attention = AttentionKernel::Unfused;
   answer.calibration = describe_calibration(target->calibration, target->stack);
   answer.prediction = *std::move(prediction);
   if (!is_release) answer.warnings = config->warnings;
@@ -183,10 +189,20 @@ ordered_json to_json(const Answer& answer) {
     stages.push_back({{"end_ns", stage.end.count()}, {"compute_ns", stage.compute.count()}});
   }
   const TrainingSpeed speed = speed_of(answer);
+  ordered_json breakdown = breakdown_to_json(times.breakdown);
+  // The kernels of a trace are not told apart.
+  if (prediction.semantics == Semantics::Release) {
+    for (const char* const part : {"products_s", "attention_s", "memory_bound_s", "cpu_wait_s"})
+      breakdown[part] = nullptr;
+  }
   ordered_json json = {
       {"config", answer.config},
       {"iteration_time_ns", times.iteration.count()},
       {"iteration_time_s", Seconds(times.iteration).count()},
+      {"iteration_time_interval_s",
+       prediction.uncertainty
+           ? interval_to_json(Seconds(times.iteration).count(), prediction.uncertainty->time)
+           : ordered_json(nullptr)},
       {"semantics", name_of(prediction.semantics)},
       {"profile", answer.profile},
       {"stack", text_or_null(answer.stack)},
@@ -196,7 +212,7 @@ ordered_json to_json(const Answer& answer) {
       {"num_gpus", prediction.plan.num_gpus().value},
       {"plan", plan_to_json(prediction.plan)},
       {"layers_by_stage", layers_by_stage(answer.model, prediction.plan)},
-      {"breakdown", breakdown_to_json(times.breakdown)},
+      {"breakdown", breakdown},
       {"slowest_stage", times.slowest_stage},
       {"stages", stages},
       {"communication_end_ns", times.communication_end.count()},
@@ -204,8 +220,10 @@ ordered_json to_json(const Answer& answer) {
       {"memory", prediction.memory ? memory_to_json(*prediction.memory, prediction.uncertainty->memory)
                                    : ordered_json(nullptr)},
       {"tokens_per_s", speed.tokens_per_s},
+      {"tokens_per_s_per_gpu", speed.tokens_per_s_per_gpu},
       {"model_tflops_per_gpu", speed.per_gpu.value / 1e12},
-      {"mfu", speed.of_peak},
+      {"mfu", speed.mfu},
+      {"hfu", speed.hfu},
       {"provenance",
        {{"from", sources_of(answer)}, {"fallbacks", prediction.provenance.fallbacks.sentences()}}}};
   if (answer.notes && !answer.notes->format.empty()) {
@@ -265,7 +283,7 @@ std::string_view fit_text(Fit fit) {
   return "";
 }
 
-std::string to_text(const Answer& answer) {
+std::string to_text(const Answer& answer, const std::string& list) {
   const Prediction& prediction = answer.prediction;
   const ParallelPlan& plan = prediction.plan;
   const IterationTimes& times = prediction.times;
@@ -280,7 +298,14 @@ std::string to_text(const Answer& answer) {
         fmt::format("  {:<14} {}\n", "90 % interval",
                     uncertainty_text(times.iteration, *prediction.uncertainty, answer.stack, answer.model));
   }
-  text += breakdown_line("compute", times.breakdown.compute, times.iteration);
+  if (prediction.semantics == Semantics::Release) {
+    text += breakdown_line("compute", times.breakdown.compute, times.iteration);
+  } else {
+    text += breakdown_line("products", times.breakdown.products, times.iteration);
+    text += breakdown_line("attention", times.breakdown.attention, times.iteration);
+    text += breakdown_line("memory-bound", times.breakdown.memory_bound(), times.iteration);
+    text += breakdown_line("CPU wait", times.breakdown.cpu_wait, times.iteration);
+  }
   text += breakdown_line(fmt::format("{} comm", layer_communication(plan)), times.breakdown.tensor_comm,
                          times.iteration);
   text += breakdown_line("pipeline comm", times.breakdown.pipeline_comm, times.iteration);
@@ -304,7 +329,9 @@ std::string to_text(const Answer& answer) {
     text += labelled(label, source);
     label = "";
   }
-  const std::vector<std::string> fallbacks = prediction.provenance.fallbacks.sentences();
+  const Fallbacks& from = prediction.provenance.fallbacks;
+  std::vector<std::string> fallbacks = from.missing;
+  if (!from.extrapolated.empty()) fallbacks.insert(fallbacks.begin(), extrapolation_text(from, "", list));
   text += labelled("fallbacks", fallbacks.empty() ? "0" : fallbacks.front());
   for (std::size_t i = 1; i < fallbacks.size(); ++i)
     text += labelled("", fallbacks[i]);
@@ -399,6 +426,7 @@ Result<void> predict_all(const PredictArguments& arguments) {
     return fail({.field = "--timeline, --graph", .message = "need exactly one configuration"});
   }
   ordered_json list = ordered_json::array();
+  ExtrapolationList extrapolated;
   std::string text;
   for (const std::string& file : *files) {
     const auto answer = predict_config(arguments, *calibration, *options, file);
@@ -410,7 +438,13 @@ Result<void> predict_all(const PredictArguments& arguments) {
     std::string files_written;
     if (auto done = write_graph_files(arguments, answer->prediction.work, files_written); !done) return done;
     list.push_back(to_json(*answer));
-    text += (text.empty() ? "" : "\n") + to_text(*answer) + files_written;
+    extrapolated.add(answer->prediction.provenance.fallbacks);
+    text += (text.empty() ? "" : "\n") + to_text(*answer, extrapolated_list(arguments.extrapolated)) +
+            files_written;
+  }
+  if (!arguments.extrapolated.empty()) {
+    const std::string rows = extrapolated.to_csv("predictions");
+    if (auto done = write_file(arguments.extrapolated, rows); !done) return done;
   }
   std::FILE* const stream =
       summary_stream(arguments.timeline) == stderr ? stderr : summary_stream(arguments.graph);
@@ -467,6 +501,10 @@ void add_predict_command(CLI::App& app, Action& action) {
                    "operators, or kernels (with --semantics vtrain)")
       ->check(one_of({"blocks", "operators", "kernels"}))
       ->capture_default_str();
+  command
+      ->add_option("--extrapolated", arguments->extrapolated,
+                   "Write all kernels outside measured sizes as CSV, with their distance from them")
+      ->check(plain_file());
   command->add_flag("--strict", arguments->strict,
                     "Exit 2 if a number was missing or had to be extrapolated");
   command->add_flag("--json", arguments->json, "Print one JSON document");

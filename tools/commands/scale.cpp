@@ -200,7 +200,7 @@ std::string to_text(const ScaleArguments& arguments, const ScaleQuestion& questi
           : fmt::format(". The largest model here would take {}.", as_days(largest.time.count())),
       without_plan_text(budget, answer), has_experts ? "active parameter" : "parameter",
       remarks_text(found.remarks, "*"),
-      fallbacks_text(found.fallbacks, "*") + default_stack_note(question.target));
+      fallbacks_text(found.fallbacks, "*", "") + default_stack_note(question.target));
 }
 
 /// The ladder of the model's family, or of GPT without one.
@@ -305,8 +305,8 @@ void add_scale_command(CLI::App& app, Action& action) {
                    "per active parameter")
       ->transform(number_between(0.001, 1e6))
       ->capture_default_str();
-  command->add_option("--sequence-length", to.sequence_length, "Tokens per sequence; default: the model's")
-      ->transform(whole_number(1, kMaxSequenceLength));
+  command->add_option("--sequence-length", to.sequence_length, kSequenceLengthHelp)
+      ->transform(binary_count(1, kMaxSequenceLength));
   command
       ->add_option("--global-batch", to.global_batch,
                    "Global batch, in sequences; default: about the batch of published models of each size")

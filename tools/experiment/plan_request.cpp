@@ -16,6 +16,7 @@
 #include "tools/experiment/file_hash.hpp"
 #include "tools/experiment/option_error.hpp"
 #include "tools/experiment/plan_spec.hpp"
+#include "tools/format/plan_lines.hpp"
 #include "tools/format/text_format.hpp"
 #include "workloads/calibration/calibration.hpp"
 #include "workloads/config/model_file.hpp"
@@ -165,6 +166,18 @@ Result<std::vector<SpecFile>> files_of(const PlanSpec& spec, const std::string& 
   return files;
 }
 
+/// Searches for as many plans as fill `top` lines of a table (`fold_plans`), or for all.
+Result<PlanSearchResult> find_lines(PlanSearch& search, GpuCount num_gpus, const PlanRequest& question) {
+  PlanSearchOptions options = question.search;
+  while (true) {
+    auto found = search.find(num_gpus, question.global_batch, options);
+    const bool is_table = question.gpu_counts.size() == 1;
+    if (!found || !is_table || options.top == 0 || found->best.size() < options.top) return found;
+    if (has_lines(found->best, question.search.top)) return found;
+    options.top *= 4;
+  }
+}
+
 }  // namespace
 
 std::int64_t usual_batch(const TransformerModel& model, const std::vector<GpuCount>& gpu_counts) {
@@ -244,7 +257,7 @@ Result<PlanReport> make_plan_report(const PlanRequest& question) {
   const auto start = std::chrono::steady_clock::now();
   PlanSearch search(question.model, question.target.profile, question.target.stack);
   for (const GpuCount num_gpus : question.gpu_counts) {
-    auto found = search.find(num_gpus, question.global_batch, question.search);
+    auto found = find_lines(search, num_gpus, question);
     std::optional<Result<RankedPlan>> beside;
     if (question.beside) beside = predict_beside(question, num_gpus);
     if (found) answer.fastest.push_back(found->best.front());

@@ -351,14 +351,19 @@ void warn_of_predictor_options(const PricingArguments& arguments, std::vector<st
 }
 
 /// Note on the number of run times extrapolated beyond measurements; none without any.
-std::optional<Note> fallbacks_of_prices(const ScenarioParts& parts) {
-  const std::int64_t jobs =
-      count_jobs_with_fallbacks(parts.workload, parts.pricing->on(parts.cluster, parts.workload));
-  if (jobs == 0) return std::nullopt;
-  return Note{
-      NoteKind::Extrapolated, jobs,
-      fmt::format("run times of {} are extrapolated beyond measured kernel sizes (`vtrain plan` names them)",
-                  count_of(jobs, "job"))};
+/// Keeps the list of extrapolated kernels.
+std::optional<Note> fallbacks_of_prices(ScenarioParts& parts) {
+  JobsWithFallbacks found =
+      find_jobs_with_fallbacks(parts.workload, parts.pricing->on(parts.cluster, parts.workload));
+  if (found.jobs == 0) return std::nullopt;
+  parts.extrapolated = std::move(found.kernels);
+  const std::string where = parts.extrapolated.empty()
+                                ? " (`vtrain plan` says which data are missing)"
+                                : fmt::format(", up to {} times (`extrapolated.csv` lists them)",
+                                              short_number(parts.extrapolated.furthest()));
+  return Note{NoteKind::Extrapolated, found.jobs,
+              fmt::format("run times of {} are extrapolated beyond measured kernel sizes{}",
+                          count_of(found.jobs, "job"), where)};
 }
 
 /// Adds notes on the sources of predicted run times. Under `--strict`, GPUs without a profile and

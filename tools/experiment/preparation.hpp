@@ -21,6 +21,7 @@
 #include "traces/reading/trace.hpp"
 #include "workloads/jobs/gang_speed_model.hpp"
 #include "workloads/jobs/job.hpp"
+#include "workloads/physical/extrapolation_list.hpp"
 
 namespace vtrain {
 
@@ -63,6 +64,7 @@ struct ScenarioParts {
   std::string trace_format;  ///< format that was read; empty for generated jobs
   SkippedRows skipped;       ///< rows of the trace that are no jobs
   std::vector<Note> notes;   ///< synthetic or assumed values
+  ExtrapolationList extrapolated{};  ///< extrapolated kernels of predicted run times
   /// Label and value of each input: file hashes, seeds, predictor.
   std::vector<std::pair<std::string, std::string>> provenance;
   std::vector<SpecFile> files;         ///< files that were read

@@ -166,6 +166,10 @@ const std::string& Scenario::trace_format() const {
 const SkippedRows& Scenario::skipped() const {
   return state_->parts.skipped;
 }
+const ExtrapolationList& Scenario::extrapolated() const {
+  return state_->parts.extrapolated;
+}
+
 const std::vector<Note>& Scenario::notes() const {
   return state_->parts.notes;
 }

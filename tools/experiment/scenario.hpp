@@ -25,6 +25,8 @@
 
 namespace vtrain {
 
+class ExtrapolationList;
+
 struct ScenarioParts;
 
 /// Options of a run. Results do not depend on them.
@@ -89,6 +91,8 @@ class Scenario {
   const SkippedRows& skipped() const;
   /// Synthetic, assumed or extrapolated values.
   const std::vector<Note>& notes() const;
+  /// Kernels and messages that predicted run times extrapolate, with the numbers of jobs.
+  const ExtrapolationList& extrapolated() const;
   /// Label and value of each input, for people: file hashes, seeds, predictor.
   const std::vector<std::pair<std::string, std::string>>& provenance() const;
   /// Every file that was read, with its hash.

@@ -10,9 +10,11 @@
 #include <variant>
 
 #include "core/base/numbers.hpp"
+#include "core/base/utf8.hpp"
 #include "tools/format/text_format.hpp"
 #include "workloads/config/plan_json.hpp"
 #include "workloads/model/plan_fields.hpp"
+#include "workloads/physical/hardware_flops.hpp"
 
 namespace vtrain {
 namespace {
@@ -125,26 +127,24 @@ double TrainingTerms::training_cost(const RankedPlan& plan) const {
   return iterations() * gpu_seconds(plan) / kSecondsPerHour * usd_per_gpu_hour.value_or(1);
 }
 
-TrainingSpeed training_speed(const TransformerModel& model, const ParallelPlan& plan, Nanoseconds iteration,
-                             FlopsPerSecond peak_rate) {
+TrainingSpeed training_speed(const TransformerModel& model, const ParallelPlan& plan, const Stack& stack,
+                             Nanoseconds iteration, FlopsPerSecond peak_rate) {
   const double seconds = Seconds(iteration).count();
+  const double gpu_seconds = seconds * plan.num_gpus().value;
   const auto tokens = static_cast<double>(plan.global_batch * model.sequence_length);
-  const FlopsPerSecond rate(model_flops(model, plan.global_batch).value / seconds / plan.num_gpus().value);
+  const FlopsPerSecond rate(model_flops(model, plan.global_batch).value * (1 - masked_share(model)) /
+                            gpu_seconds);
   return {.tokens_per_s = tokens / seconds,
+          .tokens_per_s_per_gpu = tokens / gpu_seconds,
           .per_gpu = rate,
-          .of_peak = rate.value / peak_rate.value,
-          .masked_share = masked_share(model)};
+          .mfu = rate.value / peak_rate.value,
+          .hfu = hardware_flops(model, plan, stack).value / gpu_seconds / peak_rate.value};
 }
 
 std::string speed_text(const TrainingSpeed& speed) {
-  constexpr double kMuch = 0.05;
-  const std::string without = speed.masked_share < kMuch
-                                  ? ""
-                                  : fmt::format(" ({:.0f} % without the masked half of attention)",
-                                                100 * speed.of_peak * (1 - speed.masked_share));
-  return fmt::format("{} tokens/s   {} TFLOP/s per GPU   {:.0f} % of peak{}",
-                     short_number(speed.tokens_per_s), short_number(speed.per_gpu.value / 1e12),
-                     100 * speed.of_peak, without);
+  return fmt::format("{} tokens/s   {} tokens/s per GPU   MFU {:.0f} %   HFU {:.0f} %   {} TFLOP/s per GPU",
+                     short_number(speed.tokens_per_s), short_number(speed.tokens_per_s_per_gpu),
+                     100 * speed.mfu, 100 * speed.hfu, short_number(speed.per_gpu.value / 1e12));
 }
 
 std::string plan_table(std::span<const PlanRow> rows, const TrainingTerms& terms, bool with_gpus) {
@@ -235,6 +235,23 @@ std::string describe_plan(const ParallelPlan& plan) {
   return text;
 }
 
+std::string describe_changes(const ParallelPlan& from, const ParallelPlan& to) {
+  std::string text;
+  for (const Field<ParallelPlan>& field : plan_fields()) {
+    if (field_text(field, from) == field_text(field, to)) continue;
+    std::string change;
+    if (field.key == "virtual_stages")
+      change = fmt::format("virtual stages {}", to.virtual_stages);
+    else if (field.title.empty())
+      change = fmt::format("{} {}", field.key, field_text(field, to));
+    else
+      change = field_phrase(field, to);
+    std::ranges::replace(change, '_', ' ');
+    text += (text.empty() ? "" : ", ") + change;
+  }
+  return text;
+}
+
 std::string explain_difference(const RankedPlan& faster, const RankedPlan& slower) {
   struct Difference {
     const Part* part;
@@ -279,13 +296,22 @@ std::string remarks_text(std::span<const std::string> remarks, std::string_view 
   return text;
 }
 
-std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark) {
-  std::string text;
-  if (!fallbacks.extrapolated.empty())
-    text = wrap_text(fmt::format("outside the measured sizes in {}: {}", mark,
-                                 fmt::join(fallbacks.extrapolated, ", ")),
-                     text_columns(), 2) +
-           "\n";
+std::string extrapolation_text(const Fallbacks& fallbacks, std::string_view where, std::string_view list) {
+  const Extrapolation* const furthest = furthest_extrapolation(fallbacks);
+  if (furthest == nullptr) return {};
+  const std::ptrdiff_t count = std::ssize(fallbacks.extrapolated);
+  return fmt::format("outside measured sizes{}: {}{}, {}{}", where,
+                     count == 1 ? "" : fmt::format("{} kernels, the furthest ", count), furthest->name,
+                     describe_reach(furthest->reach), list.empty() ? "" : fmt::format(" (list: {})", list));
+}
+
+std::string extrapolated_list(const std::string& file) {
+  return file.empty() ? "--extrapolated FILE.csv" : printable(file);
+}
+
+std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark, std::string_view list) {
+  std::string text = extrapolation_text(fallbacks, fmt::format(" in {}", mark), list);
+  if (!text.empty()) text = wrap_text(text, text_columns(), 2) + "\n";
   for (const std::string& missing : fallbacks.missing)
     text += wrap_text(fmt::format("fallback of {}: {}", mark, missing), text_columns(), 2) + "\n";
   return text;
@@ -294,6 +320,10 @@ std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark) {
 nlohmann::ordered_json breakdown_to_json(const Breakdown& breakdown) {
   const auto seconds = [](Nanoseconds time) { return Seconds(time).count(); };
   return {{"compute_s", seconds(breakdown.compute)},
+          {"products_s", seconds(breakdown.products)},
+          {"attention_s", seconds(breakdown.attention)},
+          {"memory_bound_s", seconds(breakdown.memory_bound())},
+          {"cpu_wait_s", seconds(breakdown.cpu_wait)},
           {"tensor_comm_s", seconds(breakdown.tensor_comm)},
           {"pipeline_comm_s", seconds(breakdown.pipeline_comm)},
           {"data_comm_s", seconds(breakdown.data_comm)},
@@ -346,6 +376,7 @@ ordered_json plan_to_json(const RankedPlan& ranked, const TrainingTerms& terms,
   json["breakdown"] = breakdown_to_json(ranked.breakdown);
   json["memory"] = memory_to_json(ranked.memory, uncertainty.memory);
   json["tokens_per_s"] = terms.tokens_per_iteration / iteration_s;
+  json["tokens_per_s_per_gpu"] = terms.tokens_per_iteration / gpu_seconds(ranked);
   json["gpu_hours_per_million_tokens"] =
       gpu_seconds(ranked) / kSecondsPerHour / (terms.tokens_per_iteration / 1e6);
   if (terms.usd_per_gpu_hour) json["usd_per_million_tokens"] = terms.cost_per_million_tokens(ranked);

@@ -16,6 +16,8 @@
 
 namespace vtrain {
 
+struct Stack;
+
 /// Training amount and price of a GPU-hour: turn iteration times into days and money.
 struct TrainingTerms {
   double tokens_per_iteration = 0;           ///< tokens of one iteration
@@ -34,18 +36,18 @@ struct TrainingTerms {
 
 /// Training speed of a plan.
 struct TrainingSpeed {
-  double tokens_per_s = 0;    ///< tokens a second on all GPUs
-  FlopsPerSecond per_gpu{0};  ///< `model_flops`
-  double of_peak = 0;         ///< `per_gpu` over the peak rate
-  double masked_share = 0;    ///< share of the model's FLOPs in the masked half of attention
+  double tokens_per_s = 0;          ///< tokens a second on all GPUs
+  double tokens_per_s_per_gpu = 0;  ///< tokens a second and GPU
+  FlopsPerSecond per_gpu{0};        ///< `model_flops` without the masked half of attention
+  double mfu = 0;                   ///< `per_gpu` over the peak rate
+  double hfu = 0;                   ///< `hardware_flops` of a GPU over the peak rate
 };
 
 /// Speed of a plan with this iteration time. `peak_rate` is the peak of one GPU.
-TrainingSpeed training_speed(const TransformerModel& model, const ParallelPlan& plan, Nanoseconds iteration,
-                             FlopsPerSecond peak_rate);
+TrainingSpeed training_speed(const TransformerModel& model, const ParallelPlan& plan, const Stack& stack,
+                             Nanoseconds iteration, FlopsPerSecond peak_rate);
 
-/// `19,850 tokens/s   430 TFLOP/s per GPU   43 % of peak`, followed by the share without masked attention, if
-/// the latter is 5 % or more.
+/// `19,850 tokens/s   2,481 tokens/s per GPU   MFU 43 %   HFU 57 %   430 TFLOP/s per GPU`.
 std::string speed_text(const TrainingSpeed& speed);
 
 /// One row of a table of plans.
@@ -69,6 +71,9 @@ std::string recompute_text(const ParallelPlan& plan);
 /// A plan in one line: `tensor 8, pipeline 35, data 12, micro-batch 1, recompute full`.
 std::string describe_plan(const ParallelPlan& plan);
 
+/// Values of a plan in the fields in which it differs from another: `recompute none, micro-batch 2`.
+std::string describe_changes(const ParallelPlan& from, const ParallelPlan& to);
+
 /// Reason that one plan is faster than another: the parts of the breakdown that differ most, as in `less
 /// tensor communication (-0.41 s), larger bubble (+0.24 s)`.
 std::string explain_difference(const RankedPlan& faster, const RankedPlan& slower);
@@ -76,8 +81,18 @@ std::string explain_difference(const RankedPlan& faster, const RankedPlan& slowe
 /// Remarks on a plan, in lines. `mark` is the plan's name in its table.
 std::string remarks_text(std::span<const std::string> remarks, std::string_view mark);
 
-/// Sources of a plan's numbers other than measurements, in lines; one line covers all extrapolation.
-std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark);
+/// Extrapolation in a sentence that names the furthest kernel or message; empty if there is none: `outside
+/// measured sizes: 3 kernels, the furthest logits_gemm, 128,256 columns, 1.57 times the largest measured`.
+/// `where` is added to its subject, and `list` names the place of the whole list, or is empty.
+std::string extrapolation_text(const Fallbacks& fallbacks, std::string_view where, std::string_view list);
+
+/// Place of the list of extrapolated kernels for `extrapolation_text`: the file of `--extrapolated`, or the
+/// option if no file is given.
+std::string extrapolated_list(const std::string& file);
+
+/// Sources of a plan's numbers other than measurements, in lines; one line covers all extrapolation (`list`:
+/// see `extrapolation_text`).
+std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark, std::string_view list);
 
 /// A plan with its time, breakdown, memory and costs. `uncertainty` is of predictions of its model.
 nlohmann::ordered_json plan_to_json(const RankedPlan& plan, const TrainingTerms& terms,

@@ -24,6 +24,7 @@
 #include "tools/report/report.hpp"
 #include "tools/results/results.hpp"
 #include "traces/editing/statistics.hpp"
+#include "workloads/physical/extrapolation_list.hpp"
 
 namespace vtrain {
 namespace {
@@ -34,6 +35,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kProvenance = "run.json";
 constexpr std::string_view kReport = "report.html";
+constexpr std::string_view kExtrapolated = "extrapolated.csv";
 constexpr const char* kWallOfPolicies = "simulation_wall_s";
 /// The version of `run.json`; vtrain 0.1 wrote none.
 constexpr int kRunVersion = 2;
@@ -44,13 +46,13 @@ constexpr std::array<std::string_view, 5> kPolicyFiles = {"jobs.csv", "interrupt
 
 /// True if a file of this name may belong to a run.
 bool is_name_of_run_file(const std::string& name) {
-  return name == kProvenance || name == kReport ||
+  return name == kProvenance || name == kReport || name == kExtrapolated ||
          std::find(kPolicyFiles.begin(), kPolicyFiles.end(), name) != kPolicyFiles.end();
 }
 
 /// Files that a run may write to its folder, with policies' files in these `places`.
 std::vector<fs::path> possible_files(const std::vector<std::string>& places) {
-  std::vector<fs::path> files = {kProvenance, kReport};
+  std::vector<fs::path> files = {kProvenance, kReport, kExtrapolated};
   for (const std::string& place : places) {
     for (const std::string_view file : kPolicyFiles)
       files.push_back(fs::path(place) / file);
@@ -252,6 +254,11 @@ Result<void> write_runs(StagedFolder& folder, const RunPlace& place, const Scena
     auto written = write_run(folder, place.places[i], scenario, runs[i]);
     if (!written) return fail(std::move(written.error()));
     names.insert(names.end(), written->begin(), written->end());
+  }
+  if (!scenario.extrapolated().empty()) {
+    names.emplace_back(kExtrapolated);
+    auto added = folder.add(kExtrapolated, scenario.extrapolated().to_csv("jobs"));
+    if (!added) return added;
   }
   names.insert(names.end(), {std::string(kProvenance), std::string(kReport)});
   const std::string provenance = json_text(run_to_json(place, scenario, runs, names));

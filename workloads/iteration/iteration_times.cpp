@@ -161,8 +161,9 @@ void add_sums(IterationTimes& times, const std::vector<ChunkTotals>& chunks,
     const auto add = [&](const ChainTotals& chain, double repeats) {
       times.stages[stage].compute += Nanoseconds(repeats * chain.kernel_time);
       times.communication_sum += Nanoseconds(repeats * chain.collective_time);
-      for (const auto part : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::pipeline_comm,
-                              &Breakdown::data_comm, &Breakdown::optimizer}) {
+      for (const auto part :
+           {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::pipeline_comm, &Breakdown::data_comm,
+            &Breakdown::optimizer, &Breakdown::products, &Breakdown::attention, &Breakdown::cpu_wait}) {
         breakdowns[stage].*part += repeats * (chain.breakdown.*part);
       }
     };
@@ -221,6 +222,17 @@ IterationTimes simulated_iteration_times(const IterationWork& work, const Execut
     if (const Send* const send = send_after(work.stages[task.stage], task)) {
       part_of(breakdown, task.kind) -= send->stall();
       breakdown.pipeline_comm += send->hold;
+    }
+  }
+  // Tasks do not know the kinds of their kernels.
+  for (std::size_t stage = 0; stage < breakdowns.size(); ++stage) {
+    for (const ChunkWork& chunk : work.stages[stage].chunks) {
+      const ChunkTotals totals = total_chunk(chunk);
+      for (const ChainTotals* chain :
+           {&totals.forward, &totals.recompute, &totals.backward, &totals.weight}) {
+        for (const auto part : {&Breakdown::products, &Breakdown::attention, &Breakdown::cpu_wait})
+          breakdowns[stage].*part += static_cast<double>(work.num_micro_batches) * (chain->breakdown.*part);
+      }
     }
   }
   for (const StageTimes& stage : times.stages)

@@ -25,6 +25,15 @@ struct Breakdown {
   Nanoseconds data_comm{0};
   Nanoseconds optimizer{0};  ///< weight update
   Nanoseconds bubble{0};     ///< waiting for other stages
+
+  // Parts of `compute`. All kernels of a kernel trace count as memory-bound.
+  Nanoseconds products{0};   ///< matrix products
+  Nanoseconds attention{0};  ///< attention, and scans of state spaces
+  /// Waits of the GPU for the CPU: for the launch of kernels, and for activations in the CPU's memory.
+  Nanoseconds cpu_wait{0};
+
+  /// All other kernels, which memory bandwidth bounds. The four parts add up to `compute`.
+  Nanoseconds memory_bound() const { return compute - products - attention - cpu_wait; }
 };
 
 /// Times of one stage.

@@ -23,6 +23,9 @@ struct Operator {
   Nanoseconds duration{0};                  ///< busy time: the sum of its kernels
   Nanoseconds gap{0};                       ///< idle time between its kernels (not after the last)
   const KernelSequence* kernels = nullptr;  ///< its kernels if it can be split into them; not owned
+  /// Part of `duration` in matrix products; 0 if it is not known, as for traced kernels.
+  Nanoseconds products{0};
+  Nanoseconds attention{0};  ///< part of `duration` in attention and in scans of state spaces
 };
 
 /// Time of a pass or block: operators one after the other, with the gaps in them.

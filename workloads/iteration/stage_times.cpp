@@ -12,7 +12,7 @@ ChainTotals total_chain(const std::vector<Operator>& operators, const Send& send
   for (const Operator& op : operators) {
     const Nanoseconds span = op.duration + op.gap;
     totals.pass += span.count();
-    part_of(totals.breakdown, op.kind) += span;
+    add_operator(totals.breakdown, op);
     if (is_collective(op.kind)) {
       totals.collective_time += op.duration.count();
       totals.has_collective = true;
@@ -87,6 +87,15 @@ Nanoseconds& part_of(Breakdown& breakdown, TaskKind kind) {
       break;
   }
   return breakdown.compute;
+}
+
+void add_operator(Breakdown& breakdown, const Operator& op) {
+  Nanoseconds& part = part_of(breakdown, op.kind);
+  part += op.duration + op.gap;
+  if (&part != &breakdown.compute) return;
+  breakdown.products += op.products;
+  breakdown.attention += op.attention;
+  breakdown.cpu_wait += op.gap;
 }
 
 Nanoseconds busy_time(const Breakdown& breakdown) {

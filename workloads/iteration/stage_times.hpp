@@ -56,6 +56,9 @@ OnceTotals total_once(const StageWork& work);
 /// The part of a breakdown to which tasks of a kind belong.
 Nanoseconds& part_of(Breakdown& breakdown, TaskKind kind);
 
+/// Adds the time of an operator to the parts of a breakdown.
+void add_operator(Breakdown& breakdown, const Operator& op);
+
 /// Sum of the parts of a breakdown without the bubble.
 Nanoseconds busy_time(const Breakdown& breakdown);
 

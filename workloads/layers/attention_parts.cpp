@@ -91,12 +91,12 @@ void add_score_passes(PassBuilder& pass, const LayerContext& layer) {
 void add_unfused_forward(PassBuilder& pass, const LayerContext& layer) {
   const LayerShape& shape = layer.shape;
   const double scores = score_elements(shape);
-  pass.begin("attn_scores").plain_gemm(scores_product(shape.attention));
-  pass.begin("attn_softmax");
+  pass.begin_attention("attn_scores").plain_gemm(scores_product(shape.attention));
+  pass.begin_attention("attn_softmax");
   add_score_passes(pass, layer);
   pass.memory(MemoryKernel::Softmax, 4 * scores, 1);
   if (layer.dropout().attention) pass.memory(MemoryKernel::Dropout, 5 * scores, 1);
-  pass.begin("attn_context").plain_gemm(context_product(shape.attention));
+  pass.begin_attention("attn_context").plain_gemm(context_product(shape.attention));
   pass.memory(MemoryKernel::Elementwise, 4 * elements(shape, shape.attention_output), 1);
 }
 
@@ -105,15 +105,15 @@ void add_unfused_backward(PassBuilder& pass, const LayerContext& layer) {
   const double scores = score_elements(shape);
   const GemmShape scores_gemm = scores_product(shape.attention);
   const GemmShape context_gemm = context_product(shape.attention);
-  pass.begin("attn_ctx_grad")
+  pass.begin_attention("attn_ctx_grad")
       .memory(MemoryKernel::Elementwise, 4 * elements(shape, shape.attention_output), 1)
       .plain_gemm(scores_gemm)
       .plain_gemm(context_gemm);
-  pass.begin("softmax_grad");
+  pass.begin_attention("softmax_grad");
   if (layer.dropout().attention) pass.memory(MemoryKernel::Dropout, 5 * scores, 1);
   pass.memory(MemoryKernel::Softmax, 6 * scores, 1);
   add_score_passes(pass, layer);
-  pass.begin("scores_grad").plain_gemm(context_gemm).plain_gemm(context_gemm);
+  pass.begin_attention("scores_grad").plain_gemm(context_gemm).plain_gemm(context_gemm);
 }
 
 /// Bias after attention if a separate kernel adds it, and its gradient, the sum over rows.

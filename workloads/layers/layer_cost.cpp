@@ -58,8 +58,12 @@ std::vector<Operator> recomputed_pass(const std::vector<Operator>& forward, Reco
     // The CPU issues few kernels again, compared with a whole pass.
     const bool is_part = !is_full && rule != SelectiveRecompute::Experts;
     if (is_part) again.back().gap = Nanoseconds(0);
-    if (!is_full && every_second && is_product)
+    if (!is_full && every_second && is_product) {
       again.back().duration = Nanoseconds(std::round(op.duration.count() / 2));
+      again.back().products = op.products / 2.0;
+      again.back().attention = op.attention / 2.0;
+      round_parts(again.back());
+    }
     if (op.kind == TaskKind::Forward) again.back().kind = TaskKind::Recompute;
   }
   return again;
@@ -204,14 +208,14 @@ class CostModel {
   WeightSharding& sharding() { return sharding_; }
   /// Adds the names of another model's operators whose times are extrapolated or modelled.
   void add_evidence(const CostModel& other) {
-    for (const std::string_view name : other.extrapolated())
-      extrapolated_.insert(name);
+    add_all(other.extrapolated());
     modelled_.insert(other.modelled_.begin(), other.modelled_.end());
   }
-  std::vector<std::string_view> extrapolated() const {
-    std::set<std::string_view> names = extrapolated_;
-    names.insert(sharding_.extrapolated().begin(), sharding_.extrapolated().end());
-    return {names.begin(), names.end()};
+  ExtrapolatedOperators extrapolated() const {
+    ExtrapolatedOperators all = extrapolated_;
+    for (const auto& [name, reach] : sharding_.extrapolated())
+      add_extrapolated(all, name, reach);
+    return all;
   }
   std::vector<std::string_view> modelled() const { return {modelled_.begin(), modelled_.end()}; }
 
@@ -262,13 +266,17 @@ class CostModel {
   std::vector<Operator> finish(PassBuilder& pass, Nanoseconds issue_before = Nanoseconds(0),
                                Nanoseconds issue_after = Nanoseconds(0)) {
     std::vector<Operator> operators = pass.finish(issue_before, issue_after);
-    extrapolated_.insert(pass.extrapolated().begin(), pass.extrapolated().end());
+    add_all(pass.extrapolated());
     modelled_.insert(pass.modelled().begin(), pass.modelled().end());
     return operators;
   }
+  void add_all(const ExtrapolatedOperators& operators) {
+    for (const auto& [name, reach] : operators)
+      add_extrapolated(extrapolated_, name, reach);
+  }
   const LayerContext& layer_;
   WeightSharding sharding_;
-  std::set<std::string_view> extrapolated_;
+  ExtrapolatedOperators extrapolated_;
   std::set<std::string_view> modelled_;
 };
 
@@ -282,6 +290,9 @@ void blend(std::vector<Operator>& pass, const std::vector<Operator>& other, doub
     };
     pass[i].duration = mean(pass[i].duration, other[i].duration);
     pass[i].gap = mean(pass[i].gap, other[i].gap);
+    pass[i].products = mean(pass[i].products, other[i].products);
+    pass[i].attention = mean(pass[i].attention, other[i].attention);
+    round_parts(pass[i]);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "core/base/units.hpp"
 #include "workloads/iteration/iteration_work.hpp"
 #include "workloads/layers/layer_shape.hpp"
+#include "workloads/layers/pass_builder.hpp"
 #include "workloads/model/layer_kinds.hpp"
 
 namespace vtrain {
@@ -34,7 +35,7 @@ struct LayerCosts {
   Nanoseconds embedding_gathers{0};  ///< gathers and reductions of the word embedding
   Nanoseconds head_gathers{0};       ///< gathers and reductions of output layer and multi-token prediction
   /// Operators with a kernel or message outside the sizes that the profile measured.
-  std::vector<std::string_view> extrapolated;
+  ExtrapolatedOperators extrapolated;
   /// Operators with a kernel or message whose time comes from a formula, because the profile has no
   /// measurements.
   std::vector<std::string_view> modelled;

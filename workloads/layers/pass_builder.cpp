@@ -41,9 +41,19 @@ Nanoseconds exposed_time(Nanoseconds communication, Nanoseconds cover, double co
   return std::max(Nanoseconds(0), communication - cover) + contention * std::min(communication, cover);
 }
 
+void add_extrapolated(ExtrapolatedOperators& operators, std::string_view name, const Reach& reach) {
+  Reach& known = operators.try_emplace(name, reach).first->second;
+  known = further(known, reach);
+}
+
 PassBuilder& PassBuilder::begin(std::string_view name) {
   operators_.push_back({.name = name, .kind = kind_});
   return *this;
+}
+
+PassBuilder& PassBuilder::begin_attention(std::string_view name) {
+  attention_.push_back(operators_.size());
+  return begin(name);
 }
 
 PassBuilder& PassBuilder::use(Precision precision) {
@@ -139,12 +149,18 @@ KernelTime PassBuilder::weight_gradient_time(Precision precision, const GemmShap
 
 PassBuilder& PassBuilder::product(KernelTime time) {
   product_time_ += stack_.factors.product * time.time;
-  return kernel(time);
+  operators_.back().products += stack_.factors.product * time.time;
+  return add(time);
 }
 
 PassBuilder& PassBuilder::kernel(KernelTime time) {
+  operators_.back().attention += stack_.factors.product * time.time;
+  return add(time);
+}
+
+PassBuilder& PassBuilder::add(KernelTime time) {
   operators_.back().duration += stack_.factors.product * time.time;
-  note(operators_.back().name, time.evidence);
+  note(operators_.back().name, time);
   return *this;
 }
 
@@ -193,7 +209,7 @@ PassBuilder& PassBuilder::tensor_collective(std::string_view name, KernelTime ti
 
 PassBuilder& PassBuilder::exposed(std::string_view name, TaskKind kind, KernelTime time) {
   if (time.time.count() <= 0) return *this;
-  note(name, time.evidence);
+  note(name, time);
   operators_.push_back({.name = name, .kind = kind, .duration = stack_.factors.communication * time.time});
   return *this;
 }
@@ -261,17 +277,28 @@ void PassBuilder::wait_for_cpu(std::size_t first, std::size_t end, Nanoseconds i
 
 std::vector<Operator> PassBuilder::finish(Nanoseconds issue_before, Nanoseconds issue_after) {
   overlap_collectives();
-  for (Operator& op : operators_)
+  for (const std::size_t i : attention_) {
+    operators_[i].products = Nanoseconds(0);
+    operators_[i].attention = operators_[i].duration;
+  }
+  for (Operator& op : operators_) {
     op.duration = Nanoseconds(std::round(op.duration.count()));
+    round_parts(op);
+  }
   const bool waits = waits_at_ > 0;
   if (waits) wait_for_cpu(0, waits_at_, issue_before);
   wait_for_cpu(waits_at_, operators_.size(), waits ? issue_after : issue_before + issue_after);
   return std::move(operators_);
 }
 
-void PassBuilder::note(std::string_view name, Evidence evidence) {
-  if (evidence == Evidence::Extrapolated) extrapolated_.push_back(name);
-  if (evidence == Evidence::Modelled) modelled_.push_back(name);
+void round_parts(Operator& op) {
+  op.products = std::min(op.duration, Nanoseconds(std::round(op.products.count())));
+  op.attention = std::min(op.duration - op.products, Nanoseconds(std::round(op.attention.count())));
+}
+
+void PassBuilder::note(std::string_view name, const KernelTime& time) {
+  if (time.evidence == Evidence::Extrapolated) add_extrapolated(extrapolated_, name, time.reach);
+  if (time.evidence == Evidence::Modelled) modelled_.push_back(name);
 }
 
 }  // namespace vtrain

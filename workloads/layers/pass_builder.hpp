@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,12 @@
 #include "workloads/stack/stack.hpp"
 
 namespace vtrain {
+
+/// Extrapolated operators by name, each with its largest distance from the measured sizes.
+using ExtrapolatedOperators = std::map<std::string_view, Reach>;
+
+/// Adds an operator, or keeps the larger distance of it.
+void add_extrapolated(ExtrapolatedOperators& operators, std::string_view name, const Reach& reach);
 
 /// Collects the operators of a pass, the overlap of its collectives with its matrix products, and the
 /// evidence for its times.
@@ -25,6 +32,8 @@ class PassBuilder {
 
   /// Starts an operator; kernels that follow add to it.
   PassBuilder& begin(std::string_view name);
+  /// Starts an operator all of whose kernels belong to attention, its matrix products too.
+  PassBuilder& begin_attention(std::string_view name);
   /// Sets the precision of the products and weight gradients that follow. It starts as that of the layers.
   PassBuilder& use(Precision precision);
   /// The current precision.
@@ -51,7 +60,7 @@ class PassBuilder {
   PassBuilder& grouped_weight_gradient(const GroupedGemmShape& forward);
   /// Adds any other matrix product.
   PassBuilder& product(KernelTime time);
-  /// Adds attention or a similar kernel.
+  /// Adds fused attention, or the scan of a state space.
   PassBuilder& kernel(KernelTime time);
   /// Adds memory-bound kernels. `bytes` is the traffic of fused ones with elements of 2 bytes; single
   /// precision takes twice as much.
@@ -93,8 +102,8 @@ class PassBuilder {
   /// waits for the CPU: the difference is a gap of the first of them that computes.
   std::vector<Operator> finish(Nanoseconds issue_before, Nanoseconds issue_after);
 
-  /// Names of operators with a kernel or message outside the sizes that were measured.
-  const std::vector<std::string_view>& extrapolated() const { return extrapolated_; }
+  /// Operators with a kernel or message outside the sizes that were measured.
+  const ExtrapolatedOperators& extrapolated() const { return extrapolated_; }
   /// Names of operators with a kernel or message whose time is a formula's.
   const std::vector<std::string_view>& modelled() const { return modelled_; }
 
@@ -105,6 +114,7 @@ class PassBuilder {
     std::int64_t pieces;
   };
 
+  PassBuilder& add(KernelTime time);
   PassBuilder& forward_gemm(const GemmShape& shape, std::int64_t pieces, double share);
   PassBuilder& tensor_collective(std::string_view name, KernelTime time, std::int64_t pieces);
   /// True if kernels on separate multiprocessors pipeline a reduction with a forward product.
@@ -123,7 +133,7 @@ class PassBuilder {
   bool scales_rows() const { return stack_.scales_rows && precision_ == Precision::Fp8; }
   KernelTime product_time(Precision precision, const GemmShape& shape, double share = 1) const;
   KernelTime weight_gradient_time(Precision precision, const GemmShape& forward) const;
-  void note(std::string_view name, Evidence evidence);
+  void note(std::string_view name, const KernelTime& time);
 
   const GpuProfile& profile_;
   const Stack& stack_;
@@ -134,11 +144,15 @@ class PassBuilder {
   std::vector<Operator> operators_;
   std::vector<TensorCollective> collectives_;
   std::vector<std::size_t> dispatches_;  ///< positions of dispatch and combine
+  std::vector<std::size_t> attention_;   ///< positions of operators that belong to attention
   bool is_overlapped_ = false;           ///< `overlap_collectives` has run
   std::size_t waits_at_ = 0;             ///< position of the operator before which the CPU waits for the GPU
-  std::vector<std::string_view> extrapolated_;
+  ExtrapolatedOperators extrapolated_;
   std::vector<std::string_view> modelled_;
 };
+
+/// Rounds the parts of an operator's duration, which is whole, to whole nanoseconds that do not exceed it.
+void round_parts(Operator& op);
 
 /// First operator that computes, in which the GPU waits; the first of all if none computes. `operators` is
 /// not empty.

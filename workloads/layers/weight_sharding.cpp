@@ -73,7 +73,7 @@ std::optional<WeightSharding::Times> WeightSharding::times_of(double shared, dou
     if (bytes <= 0) return Nanoseconds(0);
     const KernelTime time =
         collective_time(layer_.profile, collective, group, Bytes(bytes), layer_.stack.libraries);
-    if (time.evidence == Evidence::Extrapolated) extrapolated_.insert(name);
+    if (time.evidence == Evidence::Extrapolated) add_extrapolated(extrapolated_, name, time.reach);
     return time.time;
   };
   const auto time_of = [&](std::string_view name, Collective collective, double bytes) {

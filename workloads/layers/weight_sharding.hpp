@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <span>
 #include <string_view>
 
@@ -34,8 +33,8 @@ class WeightSharding {
   /// until its backward pass, which follows at once.
   Nanoseconds shard_head(PassCosts& costs);
 
-  /// Names of the collectives so far with a message outside the sizes that the profile measured.
-  const std::set<std::string_view>& extrapolated() const { return extrapolated_; }
+  /// Collectives so far with a message outside the sizes that the profile measured.
+  const ExtrapolatedOperators& extrapolated() const { return extrapolated_; }
 
  private:
   /// The collectives and the copies around them.
@@ -65,7 +64,7 @@ class WeightSharding {
   double table_weights() const;
 
   const LayerContext& layer_;
-  std::set<std::string_view> extrapolated_;
+  ExtrapolatedOperators extrapolated_;
 };
 
 }  // namespace vtrain

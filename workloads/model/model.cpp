@@ -8,6 +8,7 @@
 #include "core/base/utf8.hpp"
 #include "workloads/model/layer_kinds.hpp"
 #include "workloads/model/size_checks.hpp"
+#include "workloads/model/token_products.hpp"
 
 namespace vtrain {
 namespace {
@@ -160,14 +161,6 @@ Result<void> check_total(const TransformerModel& model) {
                                          fmt::format("{:g}", total))});
 }
 
-/// Multiply-adds of a forward pass for one token.
-struct TokenProducts {
-  double layers = 0;  ///< products with the layers' weights
-  double mixing = 0;  ///< products of queries with keys, of scores with values, and of state spaces
-  double masked = 0;  ///< part of `mixing`: the masked half of attention
-  double output_layer = 0;
-};
-
 /// Multiply-adds of the mixer of one layer for one token, without those with weights.
 double mixing_products(const TransformerModel& model, Mixer mixer) {
   const auto sequence = static_cast<double>(model.sequence_length);
@@ -192,6 +185,8 @@ double mixing_products(const TransformerModel& model, Mixer mixer) {
   return chunk * (static_cast<double>(space.num_groups) * state + inner) + 2 * inner * state;
 }
 
+}  // namespace
+
 TokenProducts token_products(const TransformerModel& model) {
   TokenProducts products{.output_layer =
                              static_cast<double>(model.vocab_size) * static_cast<double>(model.hidden_size)};
@@ -212,6 +207,8 @@ TokenProducts token_products(const TransformerModel& model) {
   }
   return products;
 }
+
+namespace {
 
 /// All weights, with `experts` routed experts counted in each layer that has them.
 std::int64_t count_parameters(const TransformerModel& model, std::int64_t experts) {

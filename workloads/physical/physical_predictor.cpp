@@ -1,6 +1,7 @@
 #include "workloads/physical/physical_predictor.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string_view>
 #include <tuple>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/base/numbers.hpp"
 #include "core/base/units.hpp"
 #include "core/profile/gpu_profile.hpp"
 #include "workloads/layers/layer_cost.hpp"
@@ -202,8 +204,7 @@ std::vector<std::string> remarks_on(const TransformerModel& model, const Paralle
   }
   if (const double share = waiting_share(work); plan.offloaded_layers == 0 && share >= kMuch) {
     remarks.push_back(fmt::format(
-        "the GPU waits for the CPU to launch kernels in {:.0f} % of the passes; that time counts as compute",
-        100 * share));
+        "the GPU waits for the CPU to launch kernels in {:.0f} % of the passes (CPU wait)", 100 * share));
   }
   const std::vector<std::string_view> newer = newer_parts(model);
   if (stack.libraries == Libraries::Old && !newer.empty()) {
@@ -293,22 +294,54 @@ std::string_view all_reduce_source(const GpuProfile& profile, const Stack& stack
   return current.empty() ? kNone : current;
 }
 
+/// Size in bytes as people read it: `5.0 GiB`, `320 MiB`, `16 KiB`.
+std::string binary_size_text(double bytes) {
+  constexpr double kKibi = 1024;
+  if (bytes >= kKibi * kKibi * kKibi) return fmt::format("{:.1f} GiB", bytes / (kKibi * kKibi * kKibi));
+  if (bytes >= kKibi * kKibi) return fmt::format("{:.0f} MiB", bytes / (kKibi * kKibi));
+  return fmt::format("{:.3g} KiB", bytes / kKibi);
+}
+
 }  // namespace
 
 std::vector<std::string> Fallbacks::sentences() const {
   std::vector<std::string> all;
-  for (const std::string& name : extrapolated)
-    all.push_back(name + ": outside the measured sizes");
+  for (const Extrapolation& each : extrapolated)
+    all.push_back(fmt::format("{}: outside the measured sizes: {}", each.name, describe_reach(each.reach)));
   all.insert(all.end(), missing.begin(), missing.end());
   return all;
 }
 
+const Extrapolation* furthest_extrapolation(const Fallbacks& fallbacks) {
+  const auto found = std::ranges::max_element(fallbacks.extrapolated, {},
+                                              [](const Extrapolation& each) { return each.reach.factor(); });
+  return found == fallbacks.extrapolated.end() ? nullptr : &*found;
+}
+
+double furthest(const Fallbacks& fallbacks) {
+  const Extrapolation* const found = furthest_extrapolation(fallbacks);
+  return found == nullptr ? 1 : found->reach.factor();
+}
+
+std::string describe_reach(const Reach& reach) {
+  const double ratio = reach.asked / reach.nearest;
+  const std::string size = reach.unit == "bytes"
+                               ? binary_size_text(reach.asked)
+                               : fmt::format("{} {}", with_thousands(std::llround(reach.asked)), reach.unit);
+  return fmt::format("{}, {:.{}f} times the {} measured", size, ratio,
+                     ratio < 1.95   ? 2
+                     : ratio < 9.95 ? 1
+                                    : 0,
+                     ratio < 1 ? "smallest" : "largest");
+}
+
 Fallbacks find_fallbacks(const TransformerModel& model, const ParallelPlan& plan, const GpuProfile& profile,
                          const Stack& stack, const LayerCosts& costs) {
-  Fallbacks fallbacks{.extrapolated = {costs.extrapolated.begin(), costs.extrapolated.end()},
-                      .missing = unsupported_choices(plan, stack)};
+  Fallbacks fallbacks{.missing = unsupported_choices(plan, stack)};
+  for (const auto& [name, reach] : costs.extrapolated)
+    fallbacks.extrapolated.push_back({std::string(name), reach});
   const StageCosts stages(model, plan, profile, stack, costs);
-  for (std::string& reduction : stages.extrapolated_reductions())
+  for (Extrapolation& reduction : stages.extrapolated_reductions())
     fallbacks.extrapolated.push_back(std::move(reduction));
   if (plan.offloaded_layers > 0 && profile.host_bandwidth.value <= 0) {
     fallbacks.missing.push_back(

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "core/kernels/evidence.hpp"
 #include "workloads/iteration/iteration_work.hpp"
 #include "workloads/physical/memory_model.hpp"
 
@@ -30,14 +31,23 @@ struct TransformerModel;
 
 /// Parts of a prediction that the profile's measurements do not cover.
 struct Fallbacks {
-  std::vector<std::string> extrapolated{};  ///< operators and messages outside the measured sizes
-  std::vector<std::string> missing{};       ///< data that profile or stack lack, a sentence each
+  std::vector<Extrapolation> extrapolated{};  ///< operators and messages outside the measured sizes
+  std::vector<std::string> missing{};         ///< data that profile or stack lack, a sentence each
 
   /// True if every number was measured or interpolated.
   bool empty() const { return extrapolated.empty() && missing.empty(); }
   /// All fallbacks, a sentence each.
   std::vector<std::string> sentences() const;
 };
+
+/// The extrapolation farthest from the measured sizes, the first of equal ones; null if there is none.
+const Extrapolation* furthest_extrapolation(const Fallbacks& fallbacks);
+
+/// Largest ratio of a size to the nearest measured one, 1 or more; 1 if nothing is extrapolated.
+double furthest(const Fallbacks& fallbacks);
+
+/// Distance in words: `5.0 GiB, 4.2 times the largest measured`.
+std::string describe_reach(const Reach& reach);
 
 /// Finds the fallbacks in a prediction of this plan, which has passed `check_plan`. `costs` are the layer
 /// costs of `layer_key(plan)`.

@@ -243,10 +243,15 @@ Nanoseconds StageCosts::embedding_reduction(std::int64_t stage) const {
   return whole(embedding_all_reduce().time);
 }
 
-std::vector<std::string> StageCosts::extrapolated_reductions() const {
-  std::vector<std::string> found;
-  if (shares_embedding(model_, plan_) && embedding_all_reduce().evidence == Evidence::Extrapolated)
-    found.emplace_back("all-reduce of the word embedding between the first and the last stage");
+std::vector<Extrapolation> StageCosts::extrapolated_reductions() const {
+  std::vector<Extrapolation> found;
+  const auto add_if_beyond = [&found](std::string name, const KernelTime& time) {
+    if (time.evidence == Evidence::Extrapolated) found.push_back({std::move(name), time.reach});
+  };
+  if (shares_embedding(model_, plan_)) {
+    add_if_beyond("all-reduce of the word embedding between the first and the last stage",
+                  embedding_all_reduce());
+  }
   if (shards_weights(plan_.sharding) && !reduces_between_sets()) return found;
   StageParameters most{};
   for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
@@ -257,13 +262,10 @@ std::vector<std::string> StageCosts::extrapolated_reductions() const {
   const auto add = [&](std::string_view whose, GpuGroup group, double parameters) {
     if (group.size <= 1 || parameters <= 0) return;
     const Bytes gradients = stack_.gradients(plan_.precision, parameters);
-    const KernelTime time =
-        collective_time(profile_, is_all_reduce ? Collective::AllReduce : Collective::ReduceScatter, group,
-                        gradients, stack_.libraries);
-    if (time.evidence != Evidence::Extrapolated) return;
-    found.push_back(fmt::format("{}gradient {} of {:.0f} MiB over {} GPUs", whose,
-                                is_all_reduce ? "all-reduce" : "reduce-scatter", gradients.value / 1048576.0,
-                                group.size));
+    add_if_beyond(fmt::format("{}gradient {} over {} GPUs", whose,
+                              is_all_reduce ? "all-reduce" : "reduce-scatter", group.size),
+                  collective_time(profile_, is_all_reduce ? Collective::AllReduce : Collective::ReduceScatter,
+                                  group, gradients, stack_.libraries));
   };
   const ShardingGroups groups = reduction_groups();
   add("", groups.shared, most.shared);

@@ -94,9 +94,9 @@ class StageCosts {
   /// (`shares_embedding`). Whole nanoseconds; 0 for every other stage. It comes after the stage's own
   /// reduction and is not overlapped (Megatron-Core, finalize_model_grads.py).
   Nanoseconds embedding_reduction(std::int64_t stage) const;
-  /// Descriptions of reductions of gradients outside the measured sizes, for the stage with most of them.
+  /// Reductions of gradients outside the measured sizes, for the stage with most of them.
   /// Reductions of fully sharded weights after each layer belong to the layers (`LayerCosts::extrapolated`).
-  std::vector<std::string> extrapolated_reductions() const;
+  std::vector<Extrapolation> extrapolated_reductions() const;
   /// Time that the GPU waits in a pass of a chunk for activations on their way to the memory of the CPU or
   /// back. Whole nanoseconds. `pass` is the time of the pass without the wait; the copies run during the
   /// whole pass.

@@ -21,7 +21,8 @@ json ranked_to_json(const RankedPlan& ranked) {
           {"iteration_ns", ranked.iteration.count()},
           {"breakdown_ns",
            {parts.compute.count(), parts.tensor_comm.count(), parts.pipeline_comm.count(),
-            parts.data_comm.count(), parts.optimizer.count(), parts.bubble.count()}},
+            parts.data_comm.count(), parts.optimizer.count(), parts.bubble.count(), parts.products.count(),
+            parts.attention.count(), parts.cpu_wait.count()}},
           {"memory_bytes", ranked.memory.peak.value},
           {"capacity_bytes", ranked.memory.capacity.value},
           {"fullest_stage", ranked.memory.stage},
@@ -42,7 +43,10 @@ RankedPlan ranked_from_json(const json& object) {
                         .pipeline_comm = part(2),
                         .data_comm = part(3),
                         .optimizer = part(4),
-                        .bubble = part(5)},
+                        .bubble = part(5),
+                        .products = part(6),
+                        .attention = part(7),
+                        .cpu_wait = part(8)},
           .has_fallbacks = object.at("has_fallbacks").get<bool>()};
 }
 

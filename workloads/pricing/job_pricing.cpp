@@ -11,6 +11,8 @@
 #include <fmt/format.h>
 
 #include "workloads/jobs/job.hpp"
+#include "workloads/layers/layer_cost.hpp"
+#include "workloads/physical/physical_predictor.hpp"
 #include "workloads/pricing/plan_cache.hpp"
 #include "workloads/pricing/training_jobs.hpp"
 
@@ -150,19 +152,26 @@ PredictedRunTimes predict_run_times(Workload& workload, const CurvesByType& curv
   return done;
 }
 
-std::int64_t count_jobs_with_fallbacks(const Workload& workload, const CurvesByType& curves) {
+JobsWithFallbacks find_jobs_with_fallbacks(const Workload& workload, const CurvesByType& curves) {
   const TrainingJobs training(workload);
-  std::map<TrainingKind, bool> known;
-  return std::ranges::count_if(workload.jobs, [&](const Job& job) {
-    if (!training.include(job)) return false;
-    const auto [found, is_new] = known.try_emplace(training_kind(job));
-    if (is_new) {
-      const auto plan =
-          curves.of(job.gpu_type).best_plan(workload.models[job.model.value], job.global_batch, job.num_gpus);
-      found->second = plan && plan->has_fallbacks;
-    }
-    return found->second;
-  });
+  std::map<TrainingKind, std::int64_t> num_jobs;
+  for (const Job& job : workload.jobs) {
+    if (training.include(job)) ++num_jobs[training_kind(job)];
+  }
+  JobsWithFallbacks found;
+  for (const auto& [kind, jobs] : num_jobs) {
+    const auto& [model, global_batch, gpu_type, num_gpus] = kind;
+    PlanCache& of_type = curves.of(gpu_type);
+    const std::string& name = workload.models[model.value];
+    const auto plan = of_type.best_plan(name, global_batch, num_gpus);
+    if (!plan || !plan->has_fallbacks) continue;
+    found.jobs += jobs;
+    const TransformerModel zoo_model = find_model(name)->model();
+    const Stack& stack = of_type.settings().stack;
+    const LayerCosts costs = layer_costs(zoo_model, layer_key(plan->plan), of_type.profile(), stack);
+    found.kernels.add(find_fallbacks(zoo_model, plan->plan, of_type.profile(), stack, costs), jobs);
+  }
+  return found;
 }
 
 RunTimeRatios compare_run_times(const Workload& workload, const CurvesByType& curves) {

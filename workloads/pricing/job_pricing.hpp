@@ -7,6 +7,7 @@
 
 #include "core/base/result.hpp"
 #include "workloads/jobs/job.hpp"
+#include "workloads/physical/extrapolation_list.hpp"
 #include "workloads/pricing/curves_by_type.hpp"
 
 namespace vtrain {
@@ -36,9 +37,15 @@ struct PredictedRunTimes {
 /// the GPUs of `curves`. Requested times change in proportion.
 PredictedRunTimes predict_run_times(Workload& workload, const CurvesByType& curves);
 
-/// Number of jobs that the predictor can price and whose iteration time, on the requested GPUs, uses numbers
-/// that no measurement covers.
-std::int64_t count_jobs_with_fallbacks(const Workload& workload, const CurvesByType& curves);
+/// Jobs that the predictor can price and whose iteration time, on the requested GPUs, uses numbers that no
+/// measurement covers.
+struct JobsWithFallbacks {
+  std::int64_t jobs = 0;
+  ExtrapolationList kernels{};  ///< what their iteration times extrapolate, with the number of such jobs
+};
+
+/// Finds those jobs.
+JobsWithFallbacks find_jobs_with_fallbacks(const Workload& workload, const CurvesByType& curves);
 
 /// Ratios of predicted run times to the durations that jobs have.
 struct RunTimeRatios {

@@ -16,7 +16,7 @@ PlanTimer::PassSpans PlanTimer::spans_of(const PassCosts& costs) {
   PassSpans spans;
   const auto add = [](const std::vector<Operator>& operators, Breakdown& parts) {
     for (const Operator& op : operators)
-      part_of(parts, op.kind) += op.duration + op.gap;
+      add_operator(parts, op);
     return total_span(operators);
   };
   spans.forward = add(costs.forward, spans.parts);
@@ -154,7 +154,8 @@ Nanoseconds PlanTimer::iteration_of(std::span<const BlockTimes> blocks) {
 void PlanTimer::add_chunk(Breakdown& breakdown, const ChunkLayers& layers, const LayerSpans& spans) const {
   const auto n = static_cast<double>(shape_.num_micro_batches);
   const auto add = [&](const Breakdown& parts, double times) {
-    for (const auto member : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::data_comm})
+    for (const auto member : {&Breakdown::compute, &Breakdown::tensor_comm, &Breakdown::data_comm,
+                              &Breakdown::products, &Breakdown::attention, &Breakdown::cpu_wait})
       breakdown.*member += times * parts.*member;
   };
   for (std::size_t kind = 0; kind < kNumLayerKinds; ++kind) {
@@ -200,6 +201,7 @@ Breakdown PlanTimer::stage_breakdown(std::size_t stage) const {
   for (const StageCosts::ChunkTimes& chunk : chunks_of(stage)) {
     add_chunk(breakdown, chunk.layers, *layers_);
     breakdown.compute += num_micro_batches * (chunk.forward_wait + chunk.backward_wait);
+    breakdown.cpu_wait += num_micro_batches * (chunk.forward_wait + chunk.backward_wait);
     breakdown.pipeline_comm += num_micro_batches * (chunk.sends.forward.hold + chunk.sends.backward.hold);
   }
   return breakdown;

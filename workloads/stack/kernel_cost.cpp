@@ -115,6 +115,14 @@ bool is_latent(const AttentionShape& shape) {
   return shape.head_size != shape.value_head_size;
 }
 
+/// Distance of a reading from its grid, in the unit of the axis that is farthest outside.
+Reach reach_of(const KernelSurface::Reading& reading,
+               const std::array<std::string_view, KernelSurface::kNumAxes>& units) {
+  Reach reach = reading.reach;
+  reach.unit = units[reading.axis];
+  return reach;
+}
+
 /// The rates of a generation, or of its replacement.
 const AttentionRates& rates_of(const GpuProfile& profile, AttentionKernel kernel) {
   if (kernel == AttentionKernel::Unfused)
@@ -176,7 +184,8 @@ KernelTime gemm_time(const GpuProfile& profile, Precision precision, const GemmS
   const auto k = static_cast<double>(shape.k);
   const KernelSurface::Reading slowdown = surface->at({m, n, k});
   const Nanoseconds burst = gemm_roofline(profile, precision, m, n, k) * (std::exp(slowdown.value) / share);
-  return {std::max(burst, sustained_time(profile, precision, shape)), slowdown.evidence};
+  return {std::max(burst, sustained_time(profile, precision, shape)), slowdown.evidence,
+          reach_of(slowdown, {"rows", "columns", "inner columns"})};
 }
 
 KernelTime modelled_gemm_time(const GpuProfile& profile, Precision precision, const GemmShape& shape) {
@@ -249,7 +258,8 @@ KernelTime attention_forward_time(const GpuProfile& profile, AttentionKernel ker
       {static_cast<double>(head_size), static_cast<double>(shape.queries), static_cast<double>(shape.heads)});
   const bool modelled = rates.assumed || stands_in || is_latent(shape) || window_share(shape) < 1;
   return {flops / FlopsPerSecond(std::exp(reading.value) * latent_rate),
-          modelled ? Evidence::Modelled : reading.evidence};
+          modelled ? Evidence::Modelled : reading.evidence,
+          reach_of(reading, {"columns of a head", "tokens", "heads"})};
 }
 
 KernelTime attention_backward_time(const GpuProfile& profile, AttentionKernel kernel,
@@ -262,7 +272,8 @@ KernelTime attention_backward_time(const GpuProfile& profile, AttentionKernel ke
   const double latent_rate = is_latent(shape) ? profile.latent_attention_backward_rate : 1;
   const double rate = profile.attention_backward.relative_rate(work) * latent_rate;
   const double flops = attention_flops(shape).value / attention_flops(forward_shape).value;
-  return {forward.time * (kProducts * flops / rate), worse(forward.evidence, Evidence::Interpolated)};
+  return {forward.time * (kProducts * flops / rate), worse(forward.evidence, Evidence::Interpolated),
+          forward.reach};
 }
 
 Nanoseconds memory_kernel_time(const GpuProfile& profile, MemoryKernel kind, Bytes traffic, int num_kernels) {

@@ -22,6 +22,9 @@ TEST_CASE("collective_table: latency below the table, bandwidth above it") {
   CHECK(kTable.at(Bytes(12000)).time.count() == doctest::Approx(300));
   CHECK(kTable.at(Bytes(10)).evidence == Evidence::Extrapolated);
   CHECK(kTable.at(Bytes(12000)).evidence == Evidence::Extrapolated);
+  CHECK(kTable.at(Bytes(12000)).reach.factor() == 3);
+  CHECK(kTable.at(Bytes(10)).reach.factor() == 100);
+  CHECK(kTable.at(Bytes(10)).reach.unit == "bytes");
   CHECK(kTable.at(Bytes(1000)).evidence == Evidence::Measured);
 }
 
@@ -51,6 +54,8 @@ TEST_CASE("collective_table: a group without a table takes the next smaller one'
   CHECK(four->evidence == Evidence::Interpolated);
   // Beyond the largest group nothing was measured.
   CHECK(tables.at(Collective::AllGather, 16, Bytes(1000))->evidence == Evidence::Extrapolated);
+  CHECK(tables.at(Collective::AllGather, 16, Bytes(900))->reach.unit == "GPUs");
+  CHECK(tables.at(Collective::AllGather, 16, Bytes(900))->reach.factor() == 2);
 }
 
 TEST_CASE("collective_table: a second table of a group replaces the first") {

@@ -58,6 +58,15 @@ TEST_CASE("kernel_surface: outside the grid the rim counts") {
   CHECK(surface.at({0.5, 100, 1e9}).value == smooth(1, 8, 1000));
   CHECK(surface.at({64, 8, 100}).evidence == Evidence::Extrapolated);
   CHECK(surface.at({4, 1, 55}).evidence == Evidence::Extrapolated);
+  // 64 over 16 is farther than 2 over 1, and 2 over 1 than 1.5 over 1 (1,500 over 1,000).
+  const KernelSurface::Reading rows = surface.at({64, 1, 100});
+  CHECK(rows.axis == 0);
+  CHECK(rows.reach.asked == 64);
+  CHECK(rows.reach.nearest == 16);
+  CHECK(rows.reach.factor() == 4);
+  CHECK(surface.at({4, 1, 1500}).axis == 1);
+  CHECK(surface.at({4, 1, 1500}).reach.factor() == 2);
+  CHECK(surface.at({4, 8, 100}).reach.factor() == 1);
 }
 
 TEST_CASE("kernel_surface: an axis of one line is constant") {

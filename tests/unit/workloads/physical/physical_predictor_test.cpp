@@ -301,9 +301,21 @@ TEST_CASE("physical_semantics: extrapolated messages are named") {
   REQUIRE(extrapolated);
   const Fallbacks& fallbacks = extrapolated->provenance.fallbacks;
   REQUIRE(fallbacks.extrapolated.size() == 1);
-  CHECK(fallbacks.extrapolated[0].starts_with("gradient all-reduce of "));
-  CHECK(fallbacks.extrapolated[0].ends_with(" MiB over 8 GPUs"));
-  CHECK(fallbacks.sentences() == std::vector{fallbacks.extrapolated[0] + ": outside the measured sizes"});
+  CHECK(fallbacks.extrapolated[0].name == "gradient all-reduce over 8 GPUs");
+  // Gradients have 4 bytes a parameter under this stack's mixed precision, or 2.
+  const Reach& reach = fallbacks.extrapolated[0].reach;
+  CHECK(reach.unit == "bytes");
+  CHECK(reach.nearest == 1024.0 * 1024 * 1024);
+  CHECK(reach.asked >= 2.0 * static_cast<double>(model.num_parameters()));
+  CHECK(furthest(fallbacks) == reach.asked / reach.nearest);
+  CHECK(furthest({}) == 1);
+  CHECK(fallbacks.sentences() ==
+        std::vector<std::string>{"gradient all-reduce over 8 GPUs: outside the measured sizes: " +
+                                 describe_reach(reach)});
+  CHECK(describe_reach({"bytes", 5.0 * 1024 * 1024 * 1024, 1024.0 * 1024 * 1024}) ==
+        "5.0 GiB, 5.0 times the largest measured");
+  CHECK(describe_reach({"columns", 128'256, 81'920}) == "128,256 columns, 1.57 times the largest measured");
+  CHECK(describe_reach({"rows", 16, 64}) == "16 rows, 0.25 times the smallest measured");
   const ParallelPlan beyond{.tensor = 8, .data = 8, .pipeline = 1, .global_batch = 64, .micro_batch = 1};
   CHECK(predict_physical(model, beyond, a100(), megatron())->provenance.fallbacks.sentences().empty());
   // The experts of a stage are reduced over the replicas that hold the same ones; fully sharded weights, 1.6
@@ -311,8 +323,11 @@ TEST_CASE("physical_semantics: extrapolated messages are named") {
   const GpuProfile h100 = load_gpu_profile("h100").value();
   const auto named = [&](const char* model_name, const ParallelPlan& plan) {
     const Stack stack = find_stack("megatron-bridge").value();
-    return predict_physical(find_model(model_name)->model(), plan, h100, stack)
-        ->provenance.fallbacks.extrapolated;
+    std::vector<std::string> names;
+    for (const Extrapolation& each : predict_physical(find_model(model_name)->model(), plan, h100, stack)
+                                         ->provenance.fallbacks.extrapolated)
+      names.push_back(each.name);
+    return names;
   };
   ParallelPlan plan{.data = 8, .global_batch = 8, .micro_batch = 1, .precision = Precision::Bf16};
   plan.expert = 2;
@@ -320,7 +335,7 @@ TEST_CASE("physical_semantics: extrapolated messages are named") {
   const std::vector<std::string> experts = named("mixtral-8x7b", plan);
   REQUIRE(experts.size() >= 2);
   CHECK(experts[experts.size() - 2].ends_with(" over 8 GPUs"));
-  CHECK(experts.back().starts_with("experts' gradient reduce-scatter of "));
+  CHECK(experts.back().starts_with("experts' gradient reduce-scatter"));
   CHECK(experts.back().ends_with(" over 4 GPUs"));
   plan.expert = 1;
   plan.sharding = Sharding::Full;
