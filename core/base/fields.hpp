@@ -63,6 +63,7 @@ struct Field {
   /// Reading JSON without the key is an error, unless the struct has a number that is not 0.
   bool required = false;
   std::string_view option{};   ///< name in options; empty: options do not set it
+  std::string_view alias{};    ///< short name in options, as people of the field write it
   std::string_view title{};    ///< title in tables of text; empty: another column shows the value
   bool hides_default = false;  ///< text leaves out the default
   bool omits_default = false;  ///< JSON leaves out the default

@@ -16,6 +16,7 @@
 
 #include "core/base/result.hpp"
 #include "core/io/json_reader.hpp"
+#include "workloads/config/named_setting.hpp"
 #include "workloads/model/model.hpp"
 #include "workloads/model/parallel_plan.hpp"
 #include "workloads/release/release_config.hpp"
@@ -28,11 +29,12 @@ struct PredictConfig {
   JsonDocument document;  ///< its source, for later errors
   TransformerModel model;
   ParallelPlan plan;
-  bool has_precision = false;           ///< it gives the plan's precision; else the stack's is used
-  std::string stack;                    ///< name of a software stack; empty: not stated
-  std::string profile;                  ///< name of a GPU profile; empty: not stated
-  std::vector<std::string> warnings;    ///< parts of the model's configuration that are not modelled
-  std::optional<VtrainConfig> release;  ///< configuration of the public vTrain release, as that reads it
+  bool has_precision = false;            ///< it gives the plan's precision; else the stack's is used
+  std::string stack;                     ///< name of a software stack; empty: not stated
+  std::string profile;                   ///< name of a GPU profile; empty: not stated
+  std::vector<std::string> warnings;     ///< parts of the model's configuration that are not modelled
+  std::optional<VtrainConfig> release;   ///< configuration of the public vTrain release, as that reads it
+  std::optional<SettingNotes> settings;  ///< notes on the settings of a training framework; none: our JSON
 };
 
 /// Reads either kind of configuration. A file with a `model` or a `plan` is in our format, every other one in

@@ -18,6 +18,7 @@ constexpr auto kPlanFields = std::to_array<PlanField>({
      .low = 1,
      .high = kMaxDegree,
      .option = "tensor",
+     .alias = "tp",
      .title = "tensor"},
     {.key = "context",
      .member = &ParallelPlan::context,
@@ -26,6 +27,7 @@ constexpr auto kPlanFields = std::to_array<PlanField>({
      .low = 1,
      .high = kMaxDegree,
      .option = "context",
+     .alias = "cp",
      .title = "context",
      .hides_default = true},
     {.key = "expert",
@@ -35,6 +37,7 @@ constexpr auto kPlanFields = std::to_array<PlanField>({
      .low = 1,
      .high = kMaxDegree,
      .option = "expert",
+     .alias = "ep",
      .title = "expert",
      .hides_default = true},
     {.key = "expert_tensor",
@@ -44,6 +47,7 @@ constexpr auto kPlanFields = std::to_array<PlanField>({
      .low = 1,
      .high = kMaxDegree,
      .option = "expert-tensor",
+     .alias = "etp",
      .title = "expert tensor",
      .hides_default = true},
     {.key = "pipeline",
@@ -53,6 +57,7 @@ constexpr auto kPlanFields = std::to_array<PlanField>({
      .low = 1,
      .high = kMaxDegree,
      .option = "pipeline",
+     .alias = "pp",
      .title = "pipeline (virtual)"},
     {.key = "virtual_stages",
      .member = &ParallelPlan::virtual_stages,
@@ -60,13 +65,15 @@ constexpr auto kPlanFields = std::to_array<PlanField>({
      .unit = "chunks",
      .low = 1,
      .high = kMaxDegree,
-     .option = "virtual"},
+     .option = "virtual",
+     .alias = "vpp"},
     {.key = "data",
      .member = &ParallelPlan::data,
      .meaning = "replicas of the model, each with its part of the global batch",
      .unit = "replicas",
      .low = 1,
      .high = kMaxDegree,
+     .alias = "dp",
      .title = "data"},
     {.key = "global_batch",
      .member = &ParallelPlan::global_batch,
@@ -74,7 +81,8 @@ constexpr auto kPlanFields = std::to_array<PlanField>({
      .unit = "sequences",
      .low = 1,
      .high = kMaxPlanSize,
-     .required = true},
+     .required = true,
+     .alias = "gbs"},
     {.key = "micro_batch",
      .member = &ParallelPlan::micro_batch,
      .meaning = "sequences that go through a stage together",
@@ -83,6 +91,7 @@ constexpr auto kPlanFields = std::to_array<PlanField>({
      .high = kMaxPlanSize,
      .required = true,
      .option = "micro-batch",
+     .alias = "mbs",
      .title = "micro-batch"},
     {.key = "recompute",
      .member = named_member<&ParallelPlan::recompute, recompute_names>(),
@@ -154,6 +163,15 @@ static_assert(kPlanFields.size() == num_members<ParallelPlan>(), "a member of Pa
 
 std::span<const PlanField> plan_fields() {
   return kPlanFields;
+}
+
+const PlanField* find_plan_field(std::string_view name) {
+  for (const PlanField& field : kPlanFields) {
+    if (field.key == name || (!field.option.empty() && field.option == name) ||
+        (!field.alias.empty() && field.alias == name))
+      return &field;
+  }
+  return nullptr;
 }
 
 }  // namespace vtrain

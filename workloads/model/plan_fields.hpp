@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "core/base/fields.hpp"
 #include "workloads/model/parallel_plan.hpp"
@@ -18,5 +19,9 @@ inline constexpr std::int64_t kMaxPlanSize = 1'000'000'000;
 /// A row for each member of `ParallelPlan`, in the order of JSON. JSON input and output, `--beside`, tables
 /// of plans and the plans in stored curves use it.
 std::span<const Field<ParallelPlan>> plan_fields();
+
+/// The row of a key, of a name in options, or of a short name (`tensor`, `micro-batch`, `tp`); null if there
+/// is none.
+const Field<ParallelPlan>* find_plan_field(std::string_view name);
 
 }  // namespace vtrain
