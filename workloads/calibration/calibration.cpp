@@ -32,7 +32,7 @@ KernelFactors factors_of(const LogFactors& logs) {
   return {.product = std::exp(logs[0]), .memory = std::exp(logs[1]), .communication = std::exp(logs[2])};
 }
 
-/// What `fit_factors` minimises. `common` is the logarithm of a factor on everything, without a prior.
+/// Function that a fit minimises. `common` is the logarithm of a factor on everything, without a prior.
 double objective(const LogFactors& logs, double common, std::span<const Seconds> measured,
                  const FactorPrediction& predict) {
   constexpr double kErrorScale = 0.04;

@@ -56,19 +56,35 @@ bool is_command(std::string_view line) {
   return options >= kLeastOptions;
 }
 
+bool is_sign_of_number(std::string_view word) {
+  return std::isdigit(static_cast<unsigned char>(word[1])) != 0 || word[1] == '.';
+}
+
+/// True for a word after which a shell ends a command or redirects its output.
+bool ends_command(std::string_view word) {
+  return word.find_first_of("|;&>") != std::string_view::npos;
+}
+
+/// The options of a command. Values of an option end before a program, or an option with a single hyphen.
 std::vector<LogArgument> read_command(std::string_view line, std::int64_t number) {
   std::vector<LogArgument> arguments;
-  for (const std::string_view word : split(line, ' ')) {
-    if (word.empty()) continue;
+  bool takes_values = false;
+  for (std::string_view word : split(line, ' ')) {
+    if (ends_command(word) && !arguments.empty()) break;
     if (word.starts_with("--") && word.size() > 2) {
       const auto [name, value] = split_once(word.substr(2), '=');
       arguments.push_back(
           {.name = std::string(name), .value = std::string(value.value_or("")), .line = number});
-    } else if (!arguments.empty()) {
+      takes_values = true;
+    } else if (word.ends_with(".py") || (word.size() > 1 && word[0] == '-' && !is_sign_of_number(word))) {
+      takes_values = false;
+    } else if (takes_values && !word.empty()) {
       std::string& value = arguments.back().value;
       value += (value.empty() ? "" : " ") + std::string(word);
     }
   }
+  for (LogArgument& argument : arguments)
+    std::erase_if(argument.value, [](char letter) { return letter == '\'' || letter == '"'; });
   return arguments;
 }
 

@@ -27,13 +27,14 @@ double median(std::vector<double> values) {
 }
 
 /// The steps after warm-up.
-std::vector<LoggedStep> without_warm_up(const std::vector<LoggedStep>& steps) {
+std::vector<LoggedStep> without_warm_up(const std::vector<LoggedStep>& steps, bool begins_amid) {
   std::vector<LoggedStep> rest;
   std::int64_t first = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const bool starts = i == 0 || steps[i].start != steps[i - 1].start;
+    const bool starts = i == 0 ? !begins_amid : steps[i].start != steps[i - 1].start;
     if (starts) first = steps[i].iteration;
-    if (!starts && steps[i].iteration >= first + kWarmUpIterations) rest.push_back(steps[i]);
+    const bool is_amid = begins_amid && steps[i].start == 0;
+    if (is_amid || (!starts && steps[i].iteration >= first + kWarmUpIterations)) rest.push_back(steps[i]);
   }
   return rest;
 }
@@ -101,7 +102,7 @@ Result<SteadyTime> steady_time(const TrainingLog& log, const std::vector<LoggedS
   constexpr double kDeviations = 5;
   constexpr double kDeviationOfMedian = 1.4826;  // of a normal distribution
   constexpr double kLeastDifference = 0.05;
-  const std::vector<LoggedStep> rest = without_warm_up(steps);
+  const std::vector<LoggedStep> rest = without_warm_up(steps, log.begins_amid);
   SteadyTime result{.num_warm_up = steps.size() - rest.size()};
   if (rest.size() < kLeastSteadyLines) return fail(too_few(log, rest.size(), result.num_warm_up));
   if (auto checked = check_starts(log, rest); !checked) return fail(checked.error());

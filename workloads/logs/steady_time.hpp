@@ -18,9 +18,9 @@ inline constexpr std::size_t kLeastSteadyLines = 3;
 /// The time of a steady iteration, with the lines that were left out.
 struct SteadyTime {
   Seconds median{0};
-  Seconds first_quartile{0};  ///< of the steady lines
+  Seconds first_quartile{0};  ///< quartile of the steady lines
   Seconds third_quartile{0};
-  Seconds mean{0};  ///< of all lines after warm-up
+  Seconds mean{0};  ///< mean of all lines after warm-up
   std::size_t num_steady = 0;
   std::size_t num_warm_up = 0;
   std::size_t num_slow = 0;  ///< slower lines: evaluations, checkpoints, pauses
@@ -39,7 +39,7 @@ std::vector<LoggedStep> steps_in_seconds(const TrainingLog& log, const Iteration
 
 /// The median of steady lines:
 ///  1. After each start the first line is left out, and every line up to `kWarmUpIterations` - 1 iterations
-///     after it.
+///     after it. A log that begins in the middle of a run has no start at its beginning.
 ///  2. Of the rest, lines are left out that differ from its median by more than 5 % and by more than five
 ///     standard deviations. The deviation is estimated as 1.4826 times the median distance from the median.
 ///  3. The median of what is left is the result.

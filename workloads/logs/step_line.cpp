@@ -90,7 +90,8 @@ std::optional<StepLine> read_nemo(std::string_view line) {
   if (!seconds || !after(line, "Training epoch")) return std::nullopt;
   // The number within the epoch begins anew with each one.
   const auto global = whole_after(line, "global_step");
-  return with_batch(step(StepLineKind::NeMo, global ? global : whole_after(line, "iteration"), seconds), line);
+  return with_batch(step(StepLineKind::NeMo, global ? global : whole_after(line, "iteration"), seconds),
+                    line);
 }
 
 std::optional<StepLine> read_torchtitan(std::string_view line) {

@@ -19,7 +19,8 @@ struct StepSeries {
   std::vector<LoggedStep> steps{};
   std::string label{};  ///< rank of the first line, whose lines count
   std::int64_t num_repeated = 0;
-  bool started = false;  ///< a mark of a start came since the last step
+  bool started = false;           ///< a mark of a start came since the last step
+  bool begins_with_mark = false;  ///< a mark came before the first step
 };
 
 /// Groups of kinds that one run can print.
@@ -45,6 +46,13 @@ LogFramework framework_of(StepLineKind kind) {
       break;
   }
   return LogFramework::Megatron;
+}
+
+/// True if more iterations came before the first line than a line covers.
+bool begins_amid(const std::vector<LoggedStep>& steps) {
+  if (steps.size() < 2 || steps[1].start != 0) return false;
+  constexpr std::int64_t kFirst = 3;
+  return steps[0].iteration > kFirst && steps[0].iteration > steps[1].iteration - steps[0].iteration;
 }
 
 /// Forms of arguments, those that say most first.
@@ -79,7 +87,7 @@ class LogScan {
   ArgumentCollector collector_;
   bool has_new_arguments_ = false;
   std::int64_t batch_line_ = 0;  ///< first line that says the global batch
-  std::array<std::vector<LogArgument>, kNumArgumentForms> arguments_{};  ///< of the first start
+  std::array<std::vector<LogArgument>, kNumArgumentForms> arguments_{};  ///< arguments of the first start
 };
 
 Result<void> LogScan::take(std::string_view raw, std::int64_t number) {
@@ -111,17 +119,21 @@ Result<void> LogScan::check_batch(const StepLine& step, std::int64_t number) {
     batch_line_ = number;
     return {};
   }
-  return fail({.file = log_.file,
-               .line = number,
-               .field = "global batch size",
-               .message = fmt::format("{} here, and {} in line {}: a batch that grows is not predicted. Give a part "
-                                      "of the log with one batch",
-                                      step.global_batch, log_.global_batch, batch_line_)});
+  return fail(
+      {.file = log_.file,
+       .line = number,
+       .field = "global batch size",
+       .message = fmt::format("{} here, and {} in line {}: a batch that grows is not predicted. Give a part "
+                              "of the log with one batch",
+                              step.global_batch, log_.global_batch, batch_line_)});
 }
 
 void LogScan::add_step(const StepLine& step, std::string_view label, std::int64_t number) {
   StepSeries& one = series(step.kind);
-  if (one.steps.empty()) one.label = label;
+  if (one.steps.empty()) {
+    one.label = label;
+    one.begins_with_mark = one.started;
+  }
   if (one.label != label) {
     ++one.num_repeated;
     return;
@@ -215,6 +227,7 @@ Result<TrainingLog> LogScan::finish(std::int64_t num_lines) {
     log_.framework = LogFramework::MegatronBridge;
   log_.unit = unit_of(*kind);
   log_.steps = std::move(chosen.steps);
+  log_.begins_amid = !chosen.begins_with_mark && begins_amid(log_.steps);
   log_.num_starts = log_.steps.back().start + 1;
   log_.num_repeated = chosen.num_repeated;
   for (const ArgumentForm form : kForms) {

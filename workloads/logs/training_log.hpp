@@ -69,20 +69,22 @@ struct TrainingLog {
   StepUnit unit = StepUnit::Time;
   ArgumentForm form = ArgumentForm::None;
   std::vector<LogArgument> arguments{};  ///< arguments of the first start
-  std::vector<LoggedStep> steps{};       ///< at least one
-  std::size_t num_starts = 1;            ///< 1 and the restarts
-  std::int64_t num_repeated = 0;         ///< lines that only repeat those of another rank
-  std::int64_t global_batch = 0;         ///< sequences of an iteration, as its lines say; 0: they don't
-  std::optional<Bytes> allocated{};      ///< largest peak of tensors on a GPU
-  std::optional<Bytes> reserved{};       ///< largest peak of the allocator on a GPU
+  std::vector<LoggedStep> steps{};       ///< lines of iterations, at least one
+  bool begins_amid =
+      false;  ///< the text begins in the middle of a run: without its start, and not at its first line
+  std::size_t num_starts = 1;        ///< 1 and the restarts
+  std::int64_t num_repeated = 0;     ///< lines that only repeat those of another rank
+  std::int64_t global_batch = 0;     ///< sequences of an iteration, as its lines say; 0: they don't
+  std::optional<Bytes> allocated{};  ///< largest peak of tensors on a GPU
+  std::optional<Bytes> reserved{};   ///< largest peak of the allocator on a GPU
 };
 
 /// Reads a log. Colours, time stamps and the labels of ranks are passed over, and of several ranks the first
 /// one counts. A restart of the same run is counted.
 ///
 /// Errors name file and line: a text without a line of an iteration that is known, lines of two frameworks,
-/// two starts whose arguments differ in more than paths, names and schedules, a global batch that changes, and
-/// a table of several runs.
+/// two starts whose arguments differ in more than paths, names and schedules, a global batch that changes,
+/// and a table of several runs.
 Result<TrainingLog> parse_training_log(std::string_view text, const std::string& file);
 
 /// Reads a log from a file, compressed or not.

@@ -19,7 +19,7 @@ namespace {
 struct WandbMetric {
   std::string_view name;
   StepUnit unit = StepUnit::Time;
-  double factor = 1;              ///< of a value to its unit
+  double factor = 1;              ///< factor that turns a value into its unit
   bool is_time_of_start = false;  ///< time since the start; its differences count
 };
 

@@ -85,7 +85,7 @@ TEST_CASE("training log: Megatron-Bridge is known by its own line, alone or besi
   const std::string own = "Step Time : 2.34s GPU utilization: 663.5MODEL_TFLOP/s/GPU\n";
   const TrainingLog both = read(own + megatron_step(1, 2341.2) + own + megatron_step(2, 2341.2));
   CHECK(both.framework == LogFramework::MegatronBridge);
-  CHECK(both.steps[0].value == 2.3412);  // Megatron's line has more digits
+  CHECK(both.steps[0].value == 2341.2 / 1e3);  // Megatron's line has more digits
   const TrainingLog alone = read(own + own);
   CHECK(alone.framework == LogFramework::MegatronBridge);
   REQUIRE(alone.steps.size() == 2);
@@ -163,13 +163,17 @@ TEST_CASE("training log: the rates of DeepSpeed's engine, and the times of its p
 }
 
 TEST_CASE("training log: options of a command that the shell printed are arguments") {
-  const TrainingLog log =
-      read("+ torchrun --nproc-per-node 8 train.py --training.seq_len=4096 --compile.enable --name a b\n" +
-           megatron_step(1, 10));
+  const TrainingLog log = read(
+      "+ torchrun --nproc-per-node 8 train.py --training.seq_len=4096 --compile.enable --name 'a b' --count "
+      "-1 2>&1 | tee --append out.log\n" +
+      megatron_step(1, 10));
   CHECK(log.form == ArgumentForm::CommandLine);
   CHECK(value_of(log, "training.seq_len") == "4096");
   CHECK(value_of(log, "compile.enable") == "");
   CHECK(value_of(log, "name") == "a b");
+  CHECK(value_of(log, "nproc-per-node") == "8");
+  CHECK(value_of(log, "count") == "-1");
+  CHECK(value_of(log, "append") == "absent");
 }
 
 TEST_CASE("training log: restarts of one run are counted, other arguments are another run") {
@@ -186,6 +190,10 @@ TEST_CASE("training log: restarts of one run are counted, other arguments are an
         "run.log:11: micro_batch_size: the log has two runs: here the argument is '4', in line 3 it is '2'. "
         "Give "
         "each run as a log of its own");
+  // A part of a log has no start; one line in ten iterations may be the first one.
+  CHECK(read(megatron_step(45, 10) + megatron_step(46, 10)).begins_amid);
+  CHECK_FALSE(read(megatron_step(10, 10) + megatron_step(20, 10)).begins_amid);
+  CHECK_FALSE(read(megatron_block(2, "/a") + megatron_step(45, 10) + megatron_step(46, 10)).begins_amid);
   // An attempt without an iteration is no run.
   const TrainingLog second = read(megatron_block(4, "/a") + "CUDA out of memory\n" + first);
   CHECK(value_of(second, "micro_batch_size") == "2");
@@ -199,6 +207,12 @@ TEST_CASE("training log: lines of two frameworks, and none that is known, are er
         "run as a log of its own");
   CHECK(
       error_of("Epoch 1\nloss 2.0\n").starts_with("run.log:2: no line of a training iteration up to here. "));
+  std::string grown = megatron_step(2, 10);
+  grown.replace(grown.find("size:   128"), 11, "size:   256");
+  CHECK(error_of(megatron_step(1, 10) + grown) ==
+        "run.log:2: global batch size: 256 here, and 128 in line 1: a batch that grows is not predicted. "
+        "Give a "
+        "part of the log with one batch");
   CHECK(error_of("").starts_with("run.log:1: no line of a training iteration"));
   CHECK(error_of("step: 1 loss: 2.0 tps: 0\n").starts_with("run.log:1: no line"));
 }
