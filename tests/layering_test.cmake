@@ -18,9 +18,9 @@ set(may_include_docs core workloads docs)
 # Files at the root of a module, its table or main file, may include all of its folders; no folder includes them. One that is listed
 # by its name without extension is a layer like a folder.
 set(folders_core "base:" "graph:" "text: base" "io: base text" "kernels: io" "profile: kernels")
-set(folders_workloads "jobs:" "pipeline:" "model: pipeline" "iteration: model" "stack: model" "layers: iteration stack"
+set(folders_workloads "jobs:" "logs:" "pipeline:" "model: pipeline" "iteration: model" "stack: model" "layers: iteration stack"
   "physical: layers" "release: iteration" "config: release stack" "calibration: stack" "search: physical"
-  "target: release calibration" "predict: target physical" "pricing: search config jobs" "validation: predict search config")
+  "target: release calibration" "predict: target physical" "pricing: search config jobs" "validation: predict search config logs")
 set(folders_traces "reading:" "formats: reading" "editing: reading" "rules: reading" "synthesis: rules editing")
 set(folders_sched "cluster:" "tenants: cluster" "disruption: cluster" "placement: cluster" "accounting: disruption placement"
   "simulation: tenants accounting" "metrics: simulation")

@@ -25,7 +25,7 @@ constexpr std::size_t kMegabyte = 1'000'000;
 
 /// Limits in the order of `InputKind`. Lines bound the memory of rows, bytes the memory of the text. The
 /// largest published traces are Helios with 3.4 million jobs and PAI with a table of 663 MB.
-constexpr std::array<InputLimit, 19> kLimits = {{
+constexpr std::array<InputLimit, 20> kLimits = {{
     {"a trace", 1000 * kMegabyte, 20'000'000},
     {"a throughput table", 64 * kMegabyte, 1'000'000},
     {"a description of a cluster", 128 * kMegabyte, 4'000'000},
@@ -41,6 +41,7 @@ constexpr std::array<InputLimit, 19> kLimits = {{
     {"a kernel trace", 64 * kMegabyte, 5'000'000},
     {"an all-reduce table", 16 * kMegabyte, 1'000'000},
     {"a file of measured cases", 64 * kMegabyte, 50'000},
+    {"a log of a training run", 512 * kMegabyte, 10'000'000},
     {"a calibration", 16 * kMegabyte, 1'000'000},
     {"a record of the cache", 64 * kMegabyte, 4'000'000},
     {"a run.json", 4 * kMegabyte, 100'000},

@@ -31,6 +31,7 @@ enum class InputKind : std::uint8_t {
   KernelTrace,    ///< a kernel trace
   Collectives,    ///< an all-reduce table
   Measurements,   ///< measured cases
+  TrainingLog,    ///< a log of a training run
   Calibration,    ///< the factors of a calibration
   CachedCurves,   ///< a record of the cache
   Provenance,     ///< the `run.json` of an earlier run

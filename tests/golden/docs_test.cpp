@@ -43,7 +43,8 @@ std::vector<std::string> commands_of(const fs::path& page) {
   return commands;
 }
 
-/// The files that pages name and readers have: logs of a cluster, published traces, this project.
+/// The files that pages name and readers have: logs of a cluster and of training, published traces, this
+/// project.
 void write_inputs(const TemporaryFolder& work) {
   work.write("sacct.txt", slurp(kCorpus / "sacct/recommended.txt"));
   work.write("state.json", slurp(kCorpus / "stated_cluster/count.json"));
@@ -55,6 +56,10 @@ void write_inputs(const TemporaryFolder& work) {
     fs::create_directories(work / "itp");
     work.write(name, slurp(kCorpus / "itp/two_jobs.csv"));
   }
+  for (const char* const name : {"train.log", "a.log", "b.log", "c.log"})
+    work.write(name, slurp(kCorpus / "training_log/llama.log"));
+  work.write("run.json", R"({"model": "llama3-8b", "plan": {"data": 4, "tensor": 2, "global_batch": 16,
+    "micro_batch": 1, "recompute": "none"}})");
   fs::create_directory_symlink(kProject / "docs", work / "docs");
 }
 

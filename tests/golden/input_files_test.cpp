@@ -43,6 +43,7 @@ const std::vector<std::string> kReaders = {
     "predict X",
     "predict c.json --profile X",
     "predict c.json --calibrate X",
+    "predict --from-log X",
     "plan X --gpus 8",
     "plan llama3-8b --gpus 8 --calibrate X",
     "scale --gpus 8 --days 1 --profile X",
@@ -52,6 +53,7 @@ const std::vector<std::string> kReaders = {
     "profile import X --base h100",
     "profile import . --device x --devices X",
     "profile calibrate X --out o.json",
+    "profile calibrate --log X --out o.json",
 };
 
 std::string with_file(std::string command, const std::string& file) {

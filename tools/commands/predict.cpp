@@ -17,6 +17,7 @@
 #include "core/io/file.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/from_log.hpp"
 #include "tools/commands/predict_plan.hpp"
 #include "tools/experiment/target.hpp"
 #include "tools/format/plan_table.hpp"
@@ -39,6 +40,7 @@ namespace fs = std::filesystem;
 /// The arguments as given.
 struct PredictArguments {
   std::vector<std::string> inputs;
+  FromLogArguments from_log;
   std::string semantics = "physical";
   std::string profile;      ///< empty: the configuration's, or a100
   std::string calibration;  ///< file of `vtrain profile calibrate`, empty for none
@@ -412,7 +414,27 @@ Result<Calibration> read_calibration_option(const PredictArguments& arguments) {
   return read_calibration(arguments.calibration);
 }
 
+/// Compares a log with its prediction. Options of other inputs and outputs are an error.
+Result<void> compare_with_log(const PredictArguments& arguments) {
+  if (!arguments.inputs.empty())
+    return fail({.field = "--from-log", .message = "takes no configurations; --config names the run's"});
+  if (arguments.semantics == name_of(Semantics::Release))
+    return fail({.field = "--semantics", .message = "--from-log needs physical"});
+  if (!arguments.timeline.empty() || !arguments.graph.empty())
+    return fail({.field = "--timeline, --graph", .message = "--from-log writes none; predict the --config"});
+  FromLogArguments from_log = arguments.from_log;
+  from_log.num_gpus = arguments.plan.num_gpus;
+  from_log.profile = arguments.profile;
+  from_log.stack = arguments.stack;
+  from_log.calibration = arguments.calibration;
+  from_log.json = arguments.json;
+  return predict_from_log(from_log);
+}
+
 Result<void> predict_all(const PredictArguments& arguments) {
+  if (!arguments.from_log.log.empty()) return compare_with_log(arguments);
+  if (arguments.inputs.empty())
+    return fail({.field = "configs", .message = "name one, or a log with --from-log"});
   warn_of_options_without_effect(arguments);
   const auto files = expand_inputs(arguments.inputs);
   if (!files) return fail(files.error());
@@ -462,15 +484,22 @@ void add_predict_command(CLI::App& app, Action& action) {
       "  vtrain predict llama3-8b --gpus 64 --profile h100 --plan tp=2,pp=2,mbs=1,gbs=128\n"
       "  vtrain predict train.sh --gpus 64 --profile h100\n"
       "  cat train.sh | vtrain predict - --gpus 64 --tensor-model-parallel-size 4\n"
+      "  vtrain predict --from-log train.log --profile h100\n"
       "  vtrain predict configs/ --semantics vtrain --traces traces --collectives a100 --json");
   const auto arguments = std::make_shared<PredictArguments>();
+  command->add_option(
+      "configs", arguments->inputs,
+      "Configuration files, or a folder of them: {\"model\": NAME or FILE, \"plan\": {...}}, launch scripts "
+      "of Megatron-LM, torchtitan's TOML, DeepSpeed's JSON, NeMo's YAML, or those of the public vTrain "
+      "release; or a model with --gpus and a plan");
+  CLI::Option* const log = command->add_option(
+      "--from-log", arguments->from_log.log,
+      "Compare the log of a training run with its prediction: of Megatron-LM, Megatron-Bridge, NeMo, "
+      "torchtitan or DeepSpeed, or a CSV file of Weights & Biases");
   command
-      ->add_option(
-          "configs", arguments->inputs,
-          "Configuration files, or a folder of them: {\"model\": NAME or FILE, \"plan\": {...}}, "
-          "launch scripts of Megatron-LM, torchtitan's TOML, DeepSpeed's JSON, NeMo's YAML, or those of "
-          "the public vTrain release; or a model with --gpus and a plan")
-      ->required();
+      ->add_option("--config", arguments->from_log.config,
+                   "Configuration of the run of --from-log, where the log lacks the arguments")
+      ->needs(log);
   command
       ->add_option("--semantics", arguments->semantics,
                    "Predictor: physical, or vtrain (reproduces the public vTrain release to the nanosecond)")

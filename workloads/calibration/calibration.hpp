@@ -24,6 +24,9 @@ struct CalibratedStack {
   Accuracy fitted{};                     ///< accuracy with the factors, on these rows
   Accuracy held_out{};                   ///< accuracy with the factors, on the other rows
   Accuracy held_out_before{};            ///< accuracy without factors, on the other rows
+  /// Logarithms of measured over predicted time of each row, with factors fitted on the rows without it;
+  /// empty where nothing was left out. Only `calibrate_runs` fills them.
+  std::vector<double> left_out{};
 };
 
 /// Factors for several stacks and GPUs.
@@ -49,7 +52,12 @@ using FactorPrediction = std::function<Seconds(std::size_t row, const KernelFact
 /// a thousandth.
 KernelFactors fit_factors(std::span<const Seconds> measured, const FactorPrediction& predict);
 
-/// Reads a calibration (schema `vtrain-calibration`, version 1), as `vtrain profile calibrate` writes it.
+/// The factors of a user's own runs: as `fit_factors`, but for one more factor on everything, without a
+/// prior. The user's machine and software may well be slower as a whole than those of published runs.
+KernelFactors fit_own_factors(std::span<const Seconds> measured, const FactorPrediction& predict);
+
+/// Reads a calibration (schema `vtrain-calibration`, version 1), as `vtrain profile calibrate` writes it. Of
+/// the accuracies, the number of rows, the means and the bias are read.
 Result<Calibration> parse_calibration(std::string text, const std::string& file);
 
 /// The calibration that is part of the program, fitted to published runs.
