@@ -7,6 +7,7 @@
 
 #include "tests/support/command_runner.hpp"
 
+using vtrain::testing::run_command;
 using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::TemporaryFolder;
