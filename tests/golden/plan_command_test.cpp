@@ -263,8 +263,8 @@ TEST_CASE("plan: the table has a line for each plan and says why the first beats
   const auto speed =
       std::ranges::find_if(lines, [](const std::string& line) { return line.starts_with("1 trains "); });
   REQUIRE(speed != lines.end());
-  CHECK(speed->find(" tokens/s per GPU   MFU ") != std::string::npos);
-  CHECK(speed->ends_with(" TFLOP/s per GPU"));
+  CHECK(speed->find(" tokens/s/GPU   MFU ") != std::string::npos);
+  CHECK(speed->ends_with(" TFLOP/s/GPU"));
   for (std::size_t i = 4; i < 8; ++i)
     CHECK(lines[i].size() == lines[3].size());
 }

@@ -84,7 +84,7 @@ TEST_CASE("predict: MFU counts causal attention once, HFU what kernels compute")
     CHECK(answer["hfu"].get<double>() ==
           doctest::Approx(2 * tokens * each.kernels / seconds / 2 / kA100Peak));
     const std::string text = run_vtrain("predict config.json --profile a100", work.path()).out;
-    for (const char* part : {" tokens/s per GPU", "MFU ", "HFU ", " TFLOP/s per GPU"})
+    for (const char* part : {" tokens/s/GPU", "MFU ", "HFU ", " TFLOP/s/GPU"})
       CHECK(has(text, part));
   }
 }
@@ -130,8 +130,8 @@ TEST_CASE("plan: the parts of the best plan are those of its prediction") {
 
 TEST_CASE("predict: extrapolation takes one line, and a file lists all of it") {
   const TemporaryFolder work;
-  work.write("config.json", R"({"model": "llama3-70b", "profile": "h100", "stack": "megatron-core",
-    "plan": {"tensor": 4, "data": 2, "pipeline": 1, "global_batch": 8, "micro_batch": 1, "recompute": "full",
+  work.write("config.json", R"({"model": "llama3-8b", "profile": "h100", "stack": "megatron-core",
+    "plan": {"tensor": 1, "data": 8, "pipeline": 2, "global_batch": 128, "micro_batch": 1, "recompute": "none",
     "sharding": "optimizer"}})");
   const json answer = run_json("predict config.json", work);
   std::vector<std::string> beyond;

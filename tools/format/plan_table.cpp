@@ -142,7 +142,7 @@ TrainingSpeed training_speed(const TransformerModel& model, const ParallelPlan& 
 }
 
 std::string speed_text(const TrainingSpeed& speed) {
-  return fmt::format("{} tokens/s   {} tokens/s per GPU   MFU {:.0f} %   HFU {:.0f} %   {} TFLOP/s per GPU",
+  return fmt::format("{} tokens/s   {} tokens/s/GPU   MFU {:.0f} %   HFU {:.0f} %   {} TFLOP/s/GPU",
                      short_number(speed.tokens_per_s), short_number(speed.tokens_per_s_per_gpu),
                      100 * speed.mfu, 100 * speed.hfu, short_number(speed.per_gpu.value / 1e12));
 }

@@ -47,7 +47,7 @@ struct TrainingSpeed {
 TrainingSpeed training_speed(const TransformerModel& model, const ParallelPlan& plan, const Stack& stack,
                              Nanoseconds iteration, FlopsPerSecond peak_rate);
 
-/// `19,850 tokens/s   2,481 tokens/s per GPU   MFU 43 %   HFU 57 %   430 TFLOP/s per GPU`.
+/// `19,850 tokens/s   2,481 tokens/s/GPU   MFU 43 %   HFU 57 %   430 TFLOP/s/GPU`.
 std::string speed_text(const TrainingSpeed& speed);
 
 /// One row of a table of plans.
