@@ -72,8 +72,8 @@ TEST_CASE("framework plans: a launch script of Megatron-LM is its plan") {
   const nlohmann::json own = figures_of(work, "own.json");
   CHECK(figures_of(work, "train.sh") == own);
   // From standard input, and with options in place of the script's.
-  const auto piped =
-      run_command("{ cat train.sh; } | " VTRAIN_PROGRAM " predict --json --profile h100 -", work.path());
+  const auto piped = run_command(
+      "sh -c 'cat train.sh | " VTRAIN_PROGRAM " predict --json --profile h100 -'", work.path());
   REQUIRE_MESSAGE(piped.exit_code == 0, piped.err);
   CHECK(nlohmann::json::parse(piped.out)["iteration_time_ns"] == own["iteration_time_ns"]);
   const auto shown = run_vtrain("predict train.sh --profile h100", work.path());

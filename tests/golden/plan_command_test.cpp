@@ -50,8 +50,9 @@ void write_config(const TemporaryFolder& work, const std::string& model, const j
 
 double breakdown_sum(const json& plan) {
   double sum = 0;
-  for (const auto& part : plan.at("breakdown"))
-    sum += part.get<double>();
+  for (const auto& part : plan.at("breakdown")) {
+    if (part.is_number()) sum += part.get<double>();
+  }
   return sum;
 }
 

@@ -193,10 +193,7 @@ ordered_json to_json(const Answer& answer) {
   const TrainingSpeed speed = speed_of(answer);
   ordered_json breakdown = breakdown_to_json(times.breakdown);
   // The kernels of a trace are not told apart.
-  if (prediction.semantics == Semantics::Release) {
-    for (const char* const part : {"products_s", "attention_s", "memory_bound_s", "cpu_wait_s"})
-      breakdown[part] = nullptr;
-  }
+  if (prediction.semantics == Semantics::Release) breakdown["compute_parts"] = nullptr;
   ordered_json json = {
       {"config", answer.config},
       {"iteration_time_ns", times.iteration.count()},

@@ -34,6 +34,7 @@ struct ValidateArguments {
   std::string truth;
   std::string profile;
   std::string calibration;
+  std::string set_up = "recipe";
   double fit_percent = 0;
   std::string predictions;
   bool spreadsheet_safe = false;
@@ -50,7 +51,27 @@ struct Validation {
   GroupedAccuracy allocated{};
   GroupedAccuracy reserved{};
   std::int64_t num_not_fitting = 0;
+  std::vector<Interval> intervals{};  ///< of the time of each case, as factors on the prediction
 };
+
+/// Share of the cases within their intervals and the mean half of an interval's width, per cent.
+struct Coverage {
+  double covered_percent = 0;
+  double half_width_percent = 0;
+};
+
+/// Coverage of at least one case.
+Coverage coverage_of(const Validation& validation) {
+  Coverage coverage;
+  const auto num_cases = static_cast<double>(validation.outcomes.size());
+  for (std::size_t i = 0; i < validation.outcomes.size(); ++i) {
+    const Interval& interval = validation.intervals[i];
+    const double ratio = validation.outcomes[i].measured / validation.outcomes[i].predicted;
+    if (interval.low <= ratio && ratio <= interval.high) coverage.covered_percent += 100 / num_cases;
+    coverage.half_width_percent += 50 * (interval.high - interval.low) / num_cases;
+  }
+  return coverage;
+}
 
 std::string number_or_dash(const std::optional<double>& value, int digits) {
   return value ? fmt::format("{:.{}f}", *value, digits) : "-";
@@ -135,6 +156,13 @@ ordered_json to_json(const ValidateArguments& arguments, const Validation& valid
   root["calibration"] =
       validation.calibration.empty() ? ordered_json(nullptr) : ordered_json(validation.calibration);
   root.update(accuracy_json(validation.times.all));
+  root["interval"] = nullptr;
+  if (!validation.outcomes.empty()) {
+    const Coverage coverage = coverage_of(validation);
+    root["interval"] = {{"coverage", kCoverage},
+                        {"covered_percent", coverage.covered_percent},
+                        {"mean_half_width_percent", coverage.half_width_percent}};
+  }
   root["groups"] = groups_json(validation.times);
   root["memory"] = {{"allocated", accuracy_json(validation.allocated.all)},
                     {"allocated_groups", groups_json(validation.allocated)},
@@ -181,6 +209,12 @@ std::string to_text(const ValidateArguments& arguments, const Validation& valida
   text +=
       "distinct: configurations; regret: slowdown of the predicted-best over the measured-best "
       "configuration\n";
+  if (!validation.outcomes.empty()) {
+    const Coverage coverage = coverage_of(validation);
+    text += fmt::format(
+        "90 % intervals, each judged by other runs: {} of the rows are within; mean half-width {}\n",
+        as_percent(coverage.covered_percent / 100), as_percent(coverage.half_width_percent / 100));
+  }
   if (validation.allocated.all.num_rows > 0)
     text += "\npeak memory that tensors take\n" + accuracy_table(validation.allocated);
   if (validation.reserved.all.num_rows > 0)
@@ -212,7 +246,7 @@ Result<void> write_predictions(const std::string& path, const Validation& valida
   std::string csv =
       "id,group,stack,profile,tensor,context,data,pipeline,virtual_stages,expert,micro_batch,measured_s,"
       "predicted_s,error_percent,allocated_gib,predicted_allocated_gib,reserved_gib,predicted_reserved_gib,"
-      "predicted_peak_gib,fits,assumed\n";
+      "predicted_peak_gib,fits,source,kind,generation,furthest,interval_low_s,interval_high_s,assumed\n";
   for (std::size_t i = 0; i < validation.outcomes.size(); ++i) {
     const CasePrediction& prediction = validation.cases.predicted[i];
     const MeasuredCase& measured = prediction.measured;
@@ -226,6 +260,11 @@ Result<void> write_predictions(const std::string& path, const Validation& valida
     csv += fmt::format("{},{},{},{},", memory_fields(measured.allocated, prediction.allocated),
                        memory_fields(measured.reserved, prediction.reserved),
                        in_gibibytes(prediction.memory.peak), name_of(prediction.memory.fit()));
+    append_csv_field(csv, measured.source, cells);
+    const double predicted = outcome.predicted.count();
+    csv += fmt::format(",{},{},{},{},{},", name_of(kind_of(measured.model)), prediction.generation,
+                       prediction.furthest, predicted * validation.intervals[i].low,
+                       predicted * validation.intervals[i].high);
     std::string assumed;
     for (const std::string& assumption : measured.assumed)
       assumed += (assumed.empty() ? "" : "; ") + assumption;
@@ -242,9 +281,11 @@ Result<void> validate(const ValidateArguments& arguments) {
   if (!calibration) return fail(calibration.error());
   auto targets = CaseTargets::open(arguments.profile);
   if (!targets) return fail(in_target_option(std::move(targets.error())));
+  const SetUp set_up = parse_set_up(arguments.set_up).value();
   Validation validation{.are_measured = cases->are_measured, .cases = predict_cases(*cases, *targets)};
   for (const CasePrediction& prediction : validation.cases.predicted) {
     if (!prediction.memory.fits()) ++validation.num_not_fitting;
+    validation.intervals.push_back(uncertainty_of(prediction, set_up).time);
   }
   if (arguments.fit_percent > 0) {
     const int num_folds = num_folds_of(arguments.fit_percent);
@@ -296,6 +337,7 @@ void add_validate_command(CLI::App& app, Action& action) {
   command->add_option("--calibrate", arguments->calibration,
                       "Correct predictions with a file of `vtrain profile calibrate`, or with `published` "
                       "(factors that come with the program)");
+  add_set_up_option(*command, arguments->set_up);
   command
       ->add_option("--fit", arguments->fit_percent,
                    "Fit factors on at most this percentage of each stack's and GPU's configurations, and "

@@ -320,15 +320,16 @@ std::string fallbacks_text(const Fallbacks& fallbacks, std::string_view mark, st
 nlohmann::ordered_json breakdown_to_json(const Breakdown& breakdown) {
   const auto seconds = [](Nanoseconds time) { return Seconds(time).count(); };
   return {{"compute_s", seconds(breakdown.compute)},
-          {"products_s", seconds(breakdown.products)},
-          {"attention_s", seconds(breakdown.attention)},
-          {"memory_bound_s", seconds(breakdown.memory_bound())},
-          {"cpu_wait_s", seconds(breakdown.cpu_wait)},
           {"tensor_comm_s", seconds(breakdown.tensor_comm)},
           {"pipeline_comm_s", seconds(breakdown.pipeline_comm)},
           {"data_comm_s", seconds(breakdown.data_comm)},
           {"optimizer_s", seconds(breakdown.optimizer)},
-          {"bubble_s", seconds(breakdown.bubble)}};
+          {"bubble_s", seconds(breakdown.bubble)},
+          {"compute_parts",
+           {{"products_s", seconds(breakdown.products)},
+            {"attention_s", seconds(breakdown.attention)},
+            {"memory_bound_s", seconds(breakdown.memory_bound())},
+            {"cpu_wait_s", seconds(breakdown.cpu_wait)}}}};
 }
 
 nlohmann::ordered_json interval_to_json(double predicted, const Interval& interval) {

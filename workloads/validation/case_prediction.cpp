@@ -31,6 +31,8 @@ Result<CasePrediction> predict_complete(const MeasuredCase& measured, const Targ
   if (!predicted) return fail(predicted.error());
   CasePrediction prediction{.measured = measured,
                             .profile = target.profile.base_name,
+                            .generation = std::string(generation_of(target.profile)),
+                            .furthest = furthest(predicted->provenance.fallbacks),
                             .predicted = predicted->times.iteration,
                             .memory = predicted->memory.value()};
   const StageMemory fullest = stage_memory(measured.model, measured.plan, prediction.memory.stage,
@@ -125,6 +127,16 @@ CasePredictions predict_cases(const MeasuredCases& cases, CaseTargets& targets) 
     }
   }
   return predictions;
+}
+
+Uncertainty uncertainty_of(const CasePrediction& prediction, SetUp set_up) {
+  const MeasuredCase& measured = prediction.measured;
+  return uncertainty_of({.set_up = set_up,
+                         .stack = measured.stack.name,
+                         .profile = prediction.profile,
+                         .generation = prediction.generation,
+                         .kind = kind_of(measured.model)},
+                        validated_runs(), set_up == SetUp::Own ? measured.source : measured.group);
 }
 
 Outcome outcome_of(const CasePrediction& prediction) {

@@ -11,6 +11,7 @@
 #include "core/base/result.hpp"
 #include "workloads/calibration/accuracy.hpp"
 #include "workloads/calibration/calibration.hpp"
+#include "workloads/calibration/prediction_interval.hpp"
 #include "workloads/physical/memory_model.hpp"
 #include "workloads/target.hpp"
 #include "workloads/validation/measured_case.hpp"
@@ -36,9 +37,11 @@ class CaseTargets {
 
 /// One case as predicted.
 struct CasePrediction {
-  MeasuredCase measured{};  ///< case with the micro-batch that was used
-  std::string profile{};    ///< base name of the profile it is predicted with
-  Seconds predicted{0};     ///< time without calibration
+  MeasuredCase measured{};   ///< case with the micro-batch that was used
+  std::string profile{};     ///< base name of the profile it is predicted with
+  std::string generation{};  ///< `generation_of` the profile
+  double furthest = 1;       ///< furthest extrapolation of a kernel (`furthest`)
+  Seconds predicted{0};      ///< time without calibration
   MemoryEstimate memory{};
   Bytes allocated{};  ///< memory of tensors on the fullest stage
   Bytes reserved{};   ///< memory that the allocator holds on the fullest stage
@@ -61,6 +64,10 @@ struct CasePredictions {
 /// Predicts every case with a sufficient record. If a record lacks the micro-batch, that of the fastest plan
 /// that fits into memory is used, and `assumed` says so.
 CasePredictions predict_cases(const MeasuredCases& cases, CaseTargets& targets);
+
+/// How sure the prediction is, judged by validated runs other than this one: those of other sources for runs
+/// of users, and of other groups for recipes.
+Uncertainty uncertainty_of(const CasePrediction& prediction, SetUp set_up);
 
 /// The outcome of a prediction without calibration.
 Outcome outcome_of(const CasePrediction& prediction);

@@ -27,6 +27,7 @@ namespace vtrain {
 struct MeasuredCase {
   std::string id{};
   std::string group{};    ///< source, GPU and kind, for instance `mbridge-gb200-nvfp4`
+  std::string source{};   ///< document that published the run; may be empty
   std::string profile{};  ///< name of the GPU's profile, with constants that differ in this cluster
   std::string gpu{};      ///< the GPU's name at the source; tells configurations apart
   TransformerModel model{};

@@ -31,6 +31,7 @@ class RunReader {
   Result<MeasuredCase> read() {
     case_.id = fields_.string("id");
     case_.group = fields_.string_or("group", "");
+    case_.source = source_text();
     case_.missing = texts("missing");
     case_.assumed = texts("assumed");
     case_.unread = texts("unread");
@@ -45,6 +46,20 @@ class RunReader {
   }
 
  private:
+  /// The source: a text, or repository and path or title of an object.
+  std::string source_text() const {
+    const auto found = run_.is_object() ? run_.find("source") : run_.end();
+    if (!run_.is_object() || found == run_.end()) return {};
+    if (found->is_string()) return found->get<std::string>();
+    std::string text;
+    for (const char* const key : {"repo", "path"}) {
+      if (found->is_object() && found->contains(key) && (*found)[key].is_string())
+        text += (text.empty() ? "" : " ") + (*found)[key].get<std::string>();
+    }
+    if (!text.empty() || !found->is_object() || !found->contains("title")) return text;
+    return (*found)["title"].is_string() ? (*found)["title"].get<std::string>() : text;
+  }
+
   /// A list of texts; empty without the key.
   std::vector<std::string> texts(std::string_view key) {
     std::vector<std::string> list;
