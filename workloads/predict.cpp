@@ -55,7 +55,7 @@ Result<Prediction> predict_on_gpu(const TransformerModel& model, const ParallelP
   prediction.times = fast_iteration_times(predicted->work);
   prediction.memory = predicted->memory;
   const RunTraits traits = traits_of(model, target);
-  prediction.uncertainty = uncertainty_of(traits);
+  prediction.uncertainty = uncertainty_of(model, target);
   prediction.provenance = {.sources = physical_sources(target, predicted->provenance),
                            .remarks = std::move(predicted->provenance.remarks),
                            .fallbacks = std::move(predicted->provenance.fallbacks)};
@@ -108,6 +108,16 @@ RunTraits traits_of(const TransformerModel& model, const Target& target) {
           .profile = target.profile.base_name,
           .generation = std::string(generation_of(target.profile)),
           .kind = kind_of(model)};
+}
+
+Uncertainty uncertainty_of(const TransformerModel& model, const Target& target) {
+  Uncertainty uncertainty = uncertainty_of(traits_of(model, target));
+  if (target.left_out.size() >= kFewestLogs) {
+    uncertainty.time = interval_of_logs(target.left_out);
+    uncertainty.num_own = std::ssize(target.left_out);
+    uncertainty.never_validated = false;
+  }
+  return uncertainty;
 }
 
 Result<Prediction> predict(const TransformerModel& model, const ParallelPlan& plan, const Target& target) {

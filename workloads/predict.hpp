@@ -69,6 +69,10 @@ struct Prediction {
 /// What decides the interval of predictions of a model on a target.
 RunTraits traits_of(const TransformerModel& model, const Target& target);
 
+/// How sure predictions of a model on a target are: by the runs that the target's calibration was fitted to,
+/// if there are enough of them, else by the validated runs of the program.
+Uncertainty uncertainty_of(const TransformerModel& model, const Target& target);
+
 /// Predicts one iteration of a model with a plan. A plan that does not fit into memory is predicted too.
 /// Reads nothing but its arguments, and under `Semantics::Release` the files that `Target::release` names;
 /// threads may call it with one target.

@@ -76,7 +76,7 @@ Result<void> set_profile(const TargetNames& names, Target& target) {
 
 /// Everything but the calibration.
 Result<Target> resolve_names(const TargetNames& names) {
-  Target target{.semantics = names.semantics, .release = names.release};
+  Target target{.semantics = names.semantics, .set_up = names.set_up, .release = names.release};
   if (auto set = set_profile(names, target); !set) return fail(std::move(set.error()));
   if (names.semantics == Semantics::Release) return target;
   target.stack_is_default = names.stack.empty();
@@ -95,6 +95,10 @@ void calibrate_target(Target& target, const Calibration& calibration) {
   if (target.semantics == Semantics::Release) return;
   target.calibration = calibration.file;
   target.stack.factors = calibration.factors(target.stack.name, target.profile.base_name);
+  for (const CalibratedStack& stack : calibration.stacks) {
+    if (stack.stack == target.stack.name && stack.profile == target.profile.base_name)
+      target.left_out = stack.left_out;
+  }
 }
 
 }  // namespace

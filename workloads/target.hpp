@@ -72,10 +72,13 @@ struct Target {
   Semantics semantics = Semantics::Physical;  ///< predictor
   GpuProfile profile{};                       ///< GPU with the nodes and the network of the target
   bool network_is_given = false;              ///< the profile's network is `TargetNames::node_network`
-  Stack stack{};                    ///< stack with the calibration's factors; without a name under `Release`
-  bool stack_is_default = false;    ///< nothing named the stack
-  std::string calibration{};        ///< file of the calibration, empty for none
-  SetUp set_up = SetUp::Own;        ///< who chose the settings
+  Stack stack{};                  ///< stack with the calibration's factors; without a name under `Release`
+  bool stack_is_default = false;  ///< nothing named the stack
+  std::string calibration{};      ///< file of the calibration, empty for none
+  SetUp set_up = SetUp::Own;      ///< who chose the settings
+  /// Logarithms of measured over predicted time of the runs that the calibration was fitted to, each
+  /// predicted from the others (`CalibratedStack::left_out`).
+  std::vector<double> left_out{};
   ReleaseInputs release{};          ///< read under `Semantics::Release` alone
   std::vector<TargetNote> notes{};  ///< choices that a user may not expect
 };

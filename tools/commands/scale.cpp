@@ -74,7 +74,7 @@ TrainingTerms terms_of(const ScaleArguments& arguments, const Rung& rung) {
 }
 
 ordered_json to_json(const ScaleArguments& arguments, const Rung& rung, const ScaleQuestion& question) {
-  const Uncertainty uncertainty = uncertainty_of(traits_of(rung.model, question.target));
+  const Uncertainty uncertainty = uncertainty_of(rung.model, question.target);
   return {{"model", rung.model.name},
           {"parameters", rung.model.num_parameters()},
           {"active_parameters", rung.model.active_parameters()},

@@ -209,7 +209,7 @@ Result<PlanRequest> read_plan_request(const PlanSpec& spec, std::vector<std::str
   auto target = read_target(named, warnings);
   if (!target) return fail(std::move(target.error()));
   question.target = *std::move(target);
-  question.uncertainty = uncertainty_of(traits_of(question.model, question.target));
+  question.uncertainty = uncertainty_of(question.model, question.target);
   if (auto files = files_of(spec, model_path, named, question.target); !files) {
     return fail(std::move(files.error()));
   } else {

@@ -71,11 +71,11 @@ Result<TrainingTarget> read_target(const TargetArguments& arguments, std::vector
     names.gpu_type = nodes.gpu_type;
     names.nodes = node_shape(nodes);
   }
-  auto resolved = resolve_target(names);
-  if (!resolved) return fail(in_target_option(std::move(resolved.error())));
   const auto set_up = parse_set_up(arguments.set_up);
   if (!set_up) return fail(in_option("--set-up", set_up.error()));
-  resolved->set_up = *set_up;
+  names.set_up = *set_up;
+  auto resolved = resolve_target(names);
+  if (!resolved) return fail(in_target_option(std::move(resolved.error())));
   TrainingTarget target{*std::move(resolved), *std::move(cluster), arguments.headroom};
   for (const TargetNote& note : target.notes)
     warnings.push_back(describe_note(note));

@@ -341,7 +341,8 @@ std::string uncertainty_text(Nanoseconds iteration, const Uncertainty& uncertain
   const Interval& interval = uncertainty.time;
   return fmt::format("{} to {} ({}), {}", iteration_text(iteration * interval.low),
                      iteration_text(iteration * interval.high), interval_text(interval),
-                     uncertainty.never_validated
+                     uncertainty.num_own > 0 ? fmt::format("{} runs of your own", uncertainty.num_own)
+                     : uncertainty.never_validated
                          ? fmt::format("never validated: {} with {}", stack, models_of(kind_of(model)))
                          : fmt::format("{} validated runs of {} with {}", uncertainty.num_similar, stack,
                                        models_of(kind_of(model))));

@@ -184,6 +184,22 @@ Uncertainty uncertainty_of(const RunTraits& traits, std::span<const ValidatedRun
   return uncertainty;
 }
 
+Interval interval_of_logs(std::span<const double> log_ratios) {
+  const auto count = static_cast<double>(log_ratios.size());
+  double mean = 0;
+  for (const double ratio : log_ratios)
+    mean += ratio / count;
+  double variance = 0;
+  for (const double ratio : log_ratios)
+    variance += (ratio - mean) * (ratio - mean) / (count - 1);
+  // Quantiles of 95 % of Student's t by degrees of freedom from 2; more take that of 10, which is wider.
+  constexpr std::array kQuantiles = {2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812};
+  const std::size_t place = log_ratios.size() - kFewestLogs;
+  const double quantile = place < kQuantiles.size() ? kQuantiles[place] : kQuantiles.back();
+  const double half = quantile * std::sqrt(variance * (1 + 1 / count));
+  return {.low = std::min(std::exp(mean - half), 1.0), .high = std::max(std::exp(mean + half), 1.0)};
+}
+
 std::string interval_text(const Interval& interval) {
   const auto change = [](double factor) {
     const double percent = 100 * (factor - 1);

@@ -85,6 +85,7 @@ struct Uncertainty {
   /// Fewer than `kFewestSimilar` runs validate this stack with this kind of model: the interval is twice as
   /// wide as that of other runs.
   bool never_validated = false;
+  std::int64_t num_own = 0;  ///< runs of the user's own that the interval of the time is made of; 0: none
 };
 
 /// Fewest runs that validate a stack with a kind of model.
@@ -99,6 +100,14 @@ inline constexpr std::int64_t kFewestSimilar = 3;
 /// Without any run the interval is a factor of 2 in both directions.
 Uncertainty uncertainty_of(const RunTraits& traits, std::span<const ValidatedRun> runs = validated_runs(),
                            std::string_view without = {});
+
+/// Fewest logs of a user's own runs that give an interval.
+inline constexpr std::size_t kFewestLogs = 3;
+
+/// The interval of the next run on a stack that was calibrated to a user's own runs: that of a normal
+/// distribution of which only the logarithms of these ratios are known (Student's t, with as many degrees of
+/// freedom as ratios less one). Needs `kFewestLogs` ratios.
+Interval interval_of_logs(std::span<const double> log_ratios);
 
 /// Share by which the errors of two plans of one job differ, in 90 % of 80 pairs of measured runs with equal
 /// model, sequence length, batch, GPUs and stack (half of the pairs: 3.1 %). Plans that are closer cannot be

@@ -114,3 +114,11 @@ TEST_CASE("prediction_interval: a malformed table names file, line and column") 
   CHECK(refused("a,b,own,s,p,hopper,dense,0,\n").find("time_ratio") != std::string::npos);
   CHECK(refused("a,b,own,s,p,hopper,dense,1,x\n").find("memory_ratio") != std::string::npos);
 }
+
+TEST_CASE("prediction_interval: three runs of one's own give Student's interval") {
+  // Mean 0, standard deviation 0.1: 2.92 x 0.1 x sqrt(4 / 3).
+  const std::vector<double> ratios = {-0.1, 0, 0.1};
+  const Interval interval = interval_of_logs(ratios);
+  CHECK(std::log(interval.high) == doctest::Approx(0.33717).epsilon(1e-4));
+  CHECK(std::log(interval.low) == doctest::Approx(-0.33717).epsilon(1e-4));
+}

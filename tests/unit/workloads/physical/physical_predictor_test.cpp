@@ -324,8 +324,8 @@ TEST_CASE("physical_semantics: extrapolated messages are named") {
   const auto named = [&](const char* model_name, const ParallelPlan& plan) {
     const Stack stack = find_stack("megatron-bridge").value();
     std::vector<std::string> names;
-    for (const Extrapolation& each : predict_physical(find_model(model_name)->model(), plan, h100, stack)
-                                         ->provenance.fallbacks.extrapolated)
+    const auto prediction = predict_physical(find_model(model_name)->model(), plan, h100, stack);
+    for (const Extrapolation& each : prediction->provenance.fallbacks.extrapolated)
       names.push_back(each.name);
     return names;
   };

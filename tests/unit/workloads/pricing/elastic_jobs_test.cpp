@@ -1,4 +1,5 @@
 #include "workloads/pricing/elastic_jobs.hpp"
+#include "workloads/stack/stack.hpp"
 
 #include <doctest/doctest.h>
 
@@ -69,7 +70,7 @@ TEST_CASE(
   Workload workload;
   add_model_job(workload, "gpt3-1.3b", 128, 7).duration = std::chrono::hours(1);
   add_model_job(workload, "gpt3-175b", 1536, 16).duration = std::chrono::hours(1);
-  PlanCache curves(a100(), {.stack = megatron()});
+  PlanCache curves(a100(), {.stack = find_stack("megatron-2021").value()});
   const auto found = make_elastic(workload, {curves, GpuCount(64)}, {});
   REQUIRE(found);
   CHECK(found->elastic == 1);

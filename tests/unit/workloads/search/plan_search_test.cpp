@@ -37,7 +37,7 @@ std::vector<RankedPlan> predict_all(const TransformerModel& model, GpuCount num_
   std::vector<RankedPlan> plans;
   for (const ParallelPlan& plan : enumerate_plans(model, num_gpus, global_batch, profile, choices)) {
     const RankedPlan predicted = predict(model, plan, profile, stack);
-    if (predicted.memory.fits()) plans.push_back(predicted);
+    if (predicted.memory.fits(kDefaultHeadroom)) plans.push_back(predicted);
   }
   sort_by_time(plans);
   return plans;
@@ -76,7 +76,7 @@ std::vector<RankedPlan> predict_all_numbers(const SearchCase& search, const Stac
     std::vector<RankedPlan> fitting;
     for (plan.*layers = 0; plan.*layers < end; ++(plan.*layers)) {
       const RankedPlan predicted = predict(model, plan, profile, stack);
-      if (predicted.memory.fits()) fitting.push_back(predicted);
+      if (predicted.memory.fits(kDefaultHeadroom)) fitting.push_back(predicted);
     }
     sort_by_time(fitting);
     if (!fitting.empty()) plans.push_back(fitting.front());
@@ -196,7 +196,7 @@ TEST_CASE("plan_search: as few layers are recomputed as must be, which is what t
           ParallelPlan without = plan;
           without.recompute = Recompute::None;
           const bool can = plan.recompute == Recompute::Full &&
-                           !predict(drawn.model, without, drawn.profile, stack).memory.fits();
+                           !predict(drawn.model, without, drawn.profile, stack).memory.fits(kDefaultHeadroom);
           return can ? chunk_size(drawn.model, plan) : 1;
         });
     PlanSearch search(model, profile, stack);
