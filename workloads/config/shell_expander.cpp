@@ -355,7 +355,9 @@ class ShellExpander::Reader {
         else
           next_is_active = is_active;
         skip_lines_after_operator();
+        const std::optional<bool> status = status_;
         end = run_one(next_is_active);
+        if (!next_is_active) status_ = status;  // a skipped command has none
         continue;
       }
       next_is_active = is_active;

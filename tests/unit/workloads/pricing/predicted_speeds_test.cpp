@@ -8,6 +8,7 @@
 #include "core/profile/gpu_profile.hpp"
 #include "tests/unit/workloads/model_jobs.hpp"
 #include "workloads/pricing/plan_cache.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 namespace {
@@ -71,7 +72,7 @@ TEST_CASE("predicted_speeds: jobs that no predictor prices, or that have measure
 }
 
 TEST_CASE("predicted_speeds: over GPUs that no plan divides the next smaller number counts") {
-  PlanCache curves(profile("a100"));
+  PlanCache curves(profile("a100"), {.stack = find_stack("megatron-2021").value()});
   Workload workload;
   add_model_job(workload, "gpt3-1.3b", 128, 7);    // a plan on 4
   add_model_job(workload, "gpt3-175b", 1536, 16);  // none

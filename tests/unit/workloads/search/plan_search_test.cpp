@@ -144,7 +144,7 @@ TEST_CASE("plan_search: as few layers are offloaded as must be, which is what tr
   const Stack stack = find_stack("megatron-core").value();
   int num_offloading = 0;
   int num_waiting = 0;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 60; ++i) {
     CAPTURE(i);
     SearchCase drawn = random_search(random, 8);
     drawn.profile.host_bandwidth = BytesPerSecond(1e9 * static_cast<double>(1 + below(100)));
@@ -261,12 +261,12 @@ TEST_CASE("plan_search: no plan is an error that says why") {
   CHECK(too_large.error().kind == ErrorKind::Failed);
   CHECK(too_large.error().message.starts_with(
       "model 'gpt3-175b' does not fit on 8 GPUs: the smallest plan needs "));
-  // 7 GPUs divide neither 96 layers nor a batch of 1536.
-  const auto indivisible = search(large, 7, 1536);
+  // 1009 GPUs divide no batch of 1536, and are more than 96 layers.
+  const auto indivisible = search(large, 1009, 1536);
   REQUIRE(!indivisible);
   CHECK(indivisible.error().kind == ErrorKind::InvalidInput);
   CHECK(indivisible.error().message ==
-        "model 'gpt3-175b' with a global batch of 1536 cannot be divided over exactly 7 GPUs");
+        "model 'gpt3-175b' with a global batch of 1536 cannot be divided over exactly 1009 GPUs");
   CHECK(!search(large, 0, 1536));
   CHECK(!search(large, 8, 0));
   CHECK(search(TransformerModel{}, 8, 8).error().field == "num_layers");
