@@ -103,6 +103,9 @@ using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
 /// A number of whole GPUs.
 using GpuCount = Quantity<struct GpuCountTag, std::int32_t>;
 
+/// Bytes of a GiB.
+inline constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+
 /// The time that `amount` takes at `rate`.
 constexpr Nanoseconds operator/(Bytes amount, BytesPerSecond rate) {
   return Nanoseconds(amount.value / rate.value * 1e9);

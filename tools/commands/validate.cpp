@@ -231,7 +231,6 @@ std::string to_text(const ValidateArguments& arguments, const Validation& valida
 }
 
 double in_gibibytes(Bytes bytes) {
-  constexpr double kGibibyte = 1073741824.0;
   return bytes.value / kGibibyte;
 }
 

@@ -17,6 +17,7 @@
 #include "core/io/json_reader.hpp"
 #include "policies/registry.hpp"
 #include "tools/experiment/file_hash.hpp"
+#include "workloads/calibration/prediction_interval.hpp"
 #include "workloads/model/parallel_plan.hpp"
 
 namespace vtrain {
@@ -28,7 +29,6 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 2> kRunTimes = {"trace", "predicted"};
 constexpr std::array<std::string_view, 3> kTimelines = {"auto", "always", "never"};
-constexpr std::array<std::string_view, 2> kSetUps = {"own", "recipe"};
 constexpr std::array<std::string_view, 4> kObjectives = {"", "time", "cost", "gpus"};
 constexpr double kMostSeed = 9223372036854775807.0;
 
@@ -87,7 +87,7 @@ void for_each_field(auto& spec, const Visit& visit) requires requires {
   visit(SpecField{"target", "stack", "--stack"}, spec.target.stack);
   visit(SpecField{"target", "calibration", "--calibrate"}, spec.target.calibration);
   visit(SpecField{"target", "precision", "--precision"}, spec.target.precision);
-  visit(SpecField{"target", "set_up", "--set-up", kSetUps}, spec.target.set_up);
+  visit(SpecField{"target", "set_up", "--set-up", kSetUpNames}, spec.target.set_up);
   visit(SpecField{"target", "headroom", "--headroom", {}, 0, 90}, spec.target.headroom);
   visit(SpecField{"", "global_batch", "--global-batch", {}, 0, kMaxGlobalBatch}, spec.global_batch);
   visit(SpecField{"", "objective", "--objective", kObjectives}, spec.objective);

@@ -144,7 +144,6 @@ std::string as_gpu_hours(double hours) {
 }
 
 std::string as_gibibytes(double bytes) {
-  constexpr double kGibibyte = 1024.0 * 1024 * 1024;
   return fmt::format("{:.1f} GiB", bytes / kGibibyte);
 }
 

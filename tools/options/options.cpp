@@ -17,6 +17,7 @@
 #include "tools/format/progress.hpp"
 #include "tools/format/text_format.hpp"
 #include "traces/trace_format.hpp"
+#include "workloads/calibration/prediction_interval.hpp"
 #include "workloads/stack/stack.hpp"
 
 namespace vtrain {
@@ -301,7 +302,7 @@ void add_set_up_option(CLI::App& command, std::string& set_up) {
       .add_option("--set-up", set_up,
                   "Who chose the settings, for the interval: own (the user), or recipe (a published run that "
                   "its authors tuned)")
-      ->check(one_of({"own", "recipe"}))
+      ->check(one_of({kSetUpNames.begin(), kSetUpNames.end()}))
       ->capture_default_str();
 }
 

@@ -11,6 +11,7 @@
 #include "core/io/csv.hpp"
 #include "core/profile/gpu_profile.hpp"
 #include "workloads/model/model.hpp"
+#include "workloads/stack/stack.hpp"
 
 namespace vtrain {
 
@@ -21,7 +22,6 @@ extern const std::string_view validated_runs;
 namespace {
 
 constexpr std::array<std::string_view, 3> kKinds = {"dense", "experts", "state-spaces"};
-constexpr std::array<std::string_view, 2> kSetUps = {"own", "recipe"};
 
 /// Framework of a stack, by its name.
 std::string_view framework_of(std::string_view stack) {
@@ -104,19 +104,17 @@ ModelKind kind_of(const TransformerModel& model) {
 }
 
 std::string_view name_of(SetUp set_up) {
-  return kSetUps[static_cast<std::size_t>(set_up)];
+  return kSetUpNames[static_cast<std::size_t>(set_up)];
 }
 
 Result<SetUp> parse_set_up(std::string_view name) {
-  return parse_name<SetUp>("set-up", kSetUps, name);
+  return parse_name<SetUp>("set-up", kSetUpNames, name);
 }
 
 std::string_view generation_of(const GpuProfile& profile) {
   if (profile.peak_rate_of(Precision::Fp4).value > 0) return "blackwell";
   if (profile.peak_rate_of(Precision::Fp8).value > 0) return "hopper";
-  const bool has_fused_attention = std::ranges::any_of(
-      profile.attention, [](const AttentionRates& rates) { return rates.log_rate != nullptr; });
-  return has_fused_attention ? "ampere" : "volta";
+  return has_fused_attention(profile) ? "ampere" : "volta";
 }
 
 Result<std::vector<ValidatedRun>> parse_validated_runs(std::string text, const std::string& file) {
@@ -140,7 +138,7 @@ Result<std::vector<ValidatedRun>> parse_validated_runs(std::string text, const s
     const auto text_at = [&rows](int column) { return std::string(rows->field(column)); };
     ValidatedRun run{.source = text_at(source), .group = text_at(group)};
     run.traits = {.stack = text_at(stack), .profile = text_at(profile), .generation = text_at(generation)};
-    const auto who = read_name<SetUp>(*rows, set_up, kSetUps);
+    const auto who = read_name<SetUp>(*rows, set_up, kSetUpNames);
     if (!who) return fail(who.error());
     run.traits.set_up = *who;
     const auto what = read_name<ModelKind>(*rows, kind, kKinds);

@@ -1,6 +1,7 @@
 /// How sure predictions are: intervals from the errors of validated runs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -36,6 +37,8 @@ enum class SetUp : std::uint8_t {
   Recipe,  ///< a vendor or the author of a framework, who published the run
 };
 
+/// Names of the set-ups, in their order.
+inline constexpr std::array<std::string_view, 2> kSetUpNames = {"own", "recipe"};
 /// `own`, `recipe`.
 std::string_view name_of(SetUp set_up);
 /// The set-up of a name; the error lists the names.

@@ -31,10 +31,9 @@ struct NamedSetting {
 
 /// Effect of a setting that no member of plan or model holds.
 enum class SettingEffect : std::uint8_t {
-  None,       ///< it changes nothing that is modelled
-  NotCounted  ///< it changes time or memory a little, which is not modelled
-  ,
-  Refused  ///< it changes time or memory, and a prediction without it would be wrong
+  None,        ///< it changes nothing that is modelled
+  NotCounted,  ///< it changes time or memory a little, which is not modelled
+  Refused,     ///< it changes time or memory, and a prediction without it would be wrong
 };
 
 /// A row on settings that are not read.

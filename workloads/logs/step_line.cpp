@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::int64_t kMostIterations = std::int64_t{1} << 53;
 constexpr double kMegabyte = 1024.0 * 1024.0;
-constexpr double kGibibyte = 1024.0 * kMegabyte;
 
 bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';

@@ -32,7 +32,6 @@ tl::unexpected<Error> no_plan(const TransformerModel& model, GpuCount num_gpus, 
 
 tl::unexpected<Error> nothing_fits(const TransformerModel& model, GpuCount num_gpus,
                                    const MemoryEstimate& least, double headroom) {
-  constexpr double kGibibyte = 1024.0 * 1024 * 1024;
   return fail({.kind = ErrorKind::Failed,
                .field = "num_gpus",
                .message = fmt::format(

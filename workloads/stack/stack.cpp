@@ -365,10 +365,13 @@ Result<void> check_stack(const Stack& stack, const ParallelPlan& plan) {
            std::to_string(plan.context))});
 }
 
-bool has_kernels_of(const GpuProfile& profile, const Stack& stack) {
-  return stack.attention == AttentionKernel::Unfused ||
-         std::ranges::any_of(profile.attention,
+bool has_fused_attention(const GpuProfile& profile) {
+  return std::ranges::any_of(profile.attention,
                              [](const AttentionRates& rates) { return rates.log_rate != nullptr; });
+}
+
+bool has_kernels_of(const GpuProfile& profile, const Stack& stack) {
+  return stack.attention == AttentionKernel::Unfused || has_fused_attention(profile);
 }
 
 const Stack& default_stack(const GpuProfile& profile) {

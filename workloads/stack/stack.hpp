@@ -248,6 +248,9 @@ std::span<const Stack> all_stacks();
 /// whole sequence on one GPU.
 Result<void> check_stack(const Stack& stack, const ParallelPlan& plan);
 
+/// True if the profile has rates of any fused attention.
+bool has_fused_attention(const GpuProfile& profile);
+
 /// True if the GPU runs the stack's attention: unfused attention runs on all, and fused attention on GPUs
 /// with rates of it (not on V100).
 bool has_kernels_of(const GpuProfile& profile, const Stack& stack);

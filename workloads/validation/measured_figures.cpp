@@ -10,7 +10,6 @@ namespace {
 
 std::optional<Bytes> gibibytes(JsonFields& measured, std::string_view key) {
   if (!measured.has(key)) return std::nullopt;
-  constexpr double kGibibyte = 1073741824.0;
   return Bytes(measured.number(key, 0, 1e6) * kGibibyte);
 }
 
