@@ -53,6 +53,8 @@ constexpr std::size_t kKeptAtOnce = 256 * kMegabyte;
 
 /// Largest piece read at a time.
 constexpr std::size_t kPiece = std::size_t{1} << 18;
+/// How many bytes a packed one becomes at most with gzip (zlib's technical details); zstd has no such limit.
+constexpr std::size_t kMostPacked = 1032;
 
 std::size_t& raised_bytes() {
   static std::size_t bytes = 0;
@@ -185,10 +187,10 @@ class ContentReader {
     if (auto opened = stream.open(); !opened) return fail(std::move(opened.error()));
     const std::size_t most = most_kept();
     // Only what is written to takes memory, so that nothing has to be copied as the content grows.
-    const bool has_size = file_.size() && !stream.is_packed();
-    const std::size_t expected = std::min(has_size ? *file_.size() : limit_.bytes, most);
+    const std::size_t expected =
+        !file_.size() ? limit_.bytes : *file_.size() * (stream.is_packed() ? kMostPacked : 1);
     std::string content;
-    content.reserve(expected + kPiece);
+    content.reserve(std::min(expected, most) + kPiece);
     for (;;) {
       const auto got = append(stream, content);
       if (!got) return fail(got.error());

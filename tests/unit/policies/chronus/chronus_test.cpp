@@ -174,7 +174,7 @@ TEST_CASE("chronus: under exact knowledge every accepted job ends by its deadlin
   for (const char* spec :
        {"chronus:lease=10m", "chronus:lease=15m,prefer=early", "chronus:lease=10m,prefer=late",
         "chronus:lease=20m,gap=0,nodes=1", "chronus:lease=10m,variables=0"}) {
-    for (std::uint64_t seed = 1; seed <= rounds(12); ++seed) {
+    for (std::uint64_t seed = 1; seed <= rounds(4); ++seed) {
       CAPTURE(spec);
       CAPTURE(seed);
       const Workload workload = random_deadlines(seed, 40);
@@ -194,9 +194,9 @@ TEST_CASE("chronus: under exact knowledge every accepted job ends by its deadlin
       solved += static_cast<int>(replayed.figures.at("programs_solved"));
     }
   }
-  CHECK(accepted > 500);
+  CHECK(accepted > 160);
   CHECK(by_program > 0);
-  CHECK(solved > 50);
+  CHECK(solved > 16);
 }
 
 TEST_CASE("chronus: a replay repeats exactly") {
