@@ -19,7 +19,7 @@ set(may_include_docs core workloads docs)
 # by its name without extension is a layer like a folder.
 set(folders_core "base:" "graph:" "text: base" "io: base text" "kernels: io" "profile: kernels")
 set(folders_workloads "jobs:" "logs:" "pipeline:" "model: pipeline" "iteration: model" "stack: model" "layers: iteration stack"
-  "physical: layers" "release: iteration" "config: release stack" "calibration: stack" "search: physical"
+  "physical: layers" "release: iteration" "settings:" "config: release stack settings" "calibration: stack" "search: physical"
   "target: release calibration" "predict: target physical" "pricing: search config jobs" "validation: predict search config logs")
 set(folders_traces "reading:" "formats: reading" "editing: reading" "rules: reading" "synthesis: rules editing")
 set(folders_sched "cluster:" "tenants: cluster" "disruption: cluster" "placement: cluster" "accounting: disruption placement"

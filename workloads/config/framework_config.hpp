@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/base/result.hpp"
-#include "workloads/config/named_setting.hpp"
+#include "workloads/settings/named_setting.hpp"
 #include "workloads/config/predict_config.hpp"
 
 namespace vtrain {

@@ -11,7 +11,7 @@
 #include "core/base/strings.hpp"
 #include "core/base/utf8.hpp"
 #include "workloads/config/framework_config.hpp"
-#include "workloads/config/megatron_options.hpp"
+#include "workloads/settings/megatron_options.hpp"
 #include "workloads/model/model_fields.hpp"
 #include "workloads/model/plan_fields.hpp"
 

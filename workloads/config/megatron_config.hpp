@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "workloads/config/named_setting.hpp"
+#include "workloads/settings/named_setting.hpp"
 #include "workloads/config/predict_config.hpp"
 
 namespace vtrain {

@@ -16,7 +16,7 @@
 
 #include "core/base/result.hpp"
 #include "core/io/json_reader.hpp"
-#include "workloads/config/named_setting.hpp"
+#include "workloads/settings/named_setting.hpp"
 #include "workloads/config/plan_json.hpp"
 #include "workloads/model/model.hpp"
 #include "workloads/model/parallel_plan.hpp"

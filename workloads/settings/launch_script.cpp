@@ -1,4 +1,4 @@
-#include "workloads/config/launch_script.hpp"
+#include "workloads/settings/launch_script.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/strings.hpp"
-#include "workloads/config/shell_expander.hpp"
+#include "workloads/settings/shell_expander.hpp"
 
 namespace vtrain {
 namespace {

@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "core/base/utf8.hpp"
-#include "workloads/config/file_settings.hpp"
+#include "workloads/settings/file_settings.hpp"
 
 namespace vtrain {
 namespace {

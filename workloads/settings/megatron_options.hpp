@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "workloads/config/named_setting.hpp"
+#include "workloads/settings/named_setting.hpp"
 
 namespace vtrain {
 

@@ -1,11 +1,11 @@
-#include "workloads/config/launch_script.hpp"
+#include "workloads/settings/launch_script.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
 #include "workloads/config/megatron_config.hpp"
-#include "workloads/config/shell_arithmetic.hpp"
+#include "workloads/settings/shell_arithmetic.hpp"
 
 namespace {
 

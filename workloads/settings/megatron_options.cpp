@@ -1,4 +1,4 @@
-#include "workloads/config/megatron_options.hpp"
+#include "workloads/settings/megatron_options.hpp"
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "workloads/config/named_setting.hpp"
+#include "workloads/settings/named_setting.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -10,30 +10,9 @@
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "workloads/settings/shell_text.hpp"
 
 namespace vtrain {
-
-/// Text of a script with the line of each character. Parts that are unknown stand between the characters 1
-/// and 2, as `$NAME`.
-struct ShellText {
-  std::string chars{};
-  std::vector<std::int32_t> lines{};
-
-  /// Adds a character of a line.
-  void add(char letter, std::int64_t line);
-  /// Adds another text.
-  void add(const ShellText& other);
-  /// Adds a text of one line.
-  void add(std::string_view text, std::int64_t line);
-  /// Line of the first character; 0 without one.
-  std::int64_t line() const { return lines.empty() ? 0 : lines.front(); }
-  /// The text without the marks of unknown parts.
-  std::string shown() const;
-  /// The text without unknown parts, as a shell has it.
-  std::string known() const;
-  /// True if a part is unknown.
-  bool is_unknown() const { return chars.find('\x01') != std::string::npos; }
-};
 
 /// A command with its words, expanded and split.
 struct ShellCommand {

@@ -1,9 +1,11 @@
-#include "workloads/config/shell_arithmetic.hpp"
+#include "workloads/settings/shell_arithmetic.hpp"
 
 #include <array>
 #include <cctype>
 #include <charconv>
 #include <limits>
+
+#include "core/base/numbers.hpp"
 
 namespace vtrain {
 namespace {
@@ -115,6 +117,12 @@ class Arithmetic {
 };
 
 }  // namespace
+
+std::optional<std::int64_t> shell_number(std::string_view text) {
+  constexpr std::int64_t kLargest = 1'000'000'000'000;
+  const auto value = parse_integer(text, -kLargest, kLargest);
+  return value ? std::optional(*value) : std::nullopt;
+}
 
 std::optional<std::int64_t> shell_arithmetic(std::string_view text, const ShellNumbers& numbers) {
   return Arithmetic(text, numbers).value();

@@ -9,7 +9,7 @@
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 #include "core/base/utf8.hpp"
-#include "workloads/config/file_settings.hpp"
+#include "workloads/settings/file_settings.hpp"
 
 namespace vtrain {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "workloads/config/named_setting.hpp"
+#include "workloads/settings/named_setting.hpp"
 
 namespace vtrain {
 

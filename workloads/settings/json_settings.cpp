@@ -1,5 +1,5 @@
 #include "core/io/json_reader.hpp"
-#include "workloads/config/file_settings.hpp"
+#include "workloads/settings/file_settings.hpp"
 
 namespace vtrain {
 namespace {
