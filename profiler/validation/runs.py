@@ -100,8 +100,9 @@ def group_of(run, type_of_gpu):
     """Runs whose errors belong together."""
     if not is_transformers(run):
         return f"{stack_of(run)}-{type_of_gpu}"
+    kind = {"grouped_mm": "grouped-experts", "eager": "looped-experts"}[run["experts"]] if has_experts(run) else "dense"
     kernels = "compiled" if run["compiled"] else run["attention"]
-    return "-".join(["transformers", "experts" if has_experts(run) else "dense", kernels, run["weights"], type_of_gpu])
+    return "-".join(["transformers", kind, kernels, run["weights"], type_of_gpu])
 
 
 def note_of(run):
