@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Predicts the runs of configurations.json, and compares the predictions with what was measured.
+"""Predicts the runs of configurations.json, or of the file --runs, and compares the predictions with what was measured.
 
     compare.py predict --vtrain build/release/bin/vtrain --profile PROFILE --out h200/predictions.json
     compare.py table   --measured h200/measured.json --predictions h200/predictions.json
@@ -33,7 +33,9 @@ def predict(all_runs, vtrain, profile):
             answer = json.loads(done.stdout)
             answer = answer[0] if isinstance(answer, list) else answer
             predictions[run["id"]] = {"iteration_time_s": answer["iteration_time_s"],
-                                      "peak_bytes": answer["memory"]["peak_bytes_per_gpu"], "profile": profile}
+                                      "iteration_time_interval_s": answer["iteration_time_interval_s"],
+                                      "peak_bytes": answer["memory"]["peak_bytes_per_gpu"],
+                                      "peak_interval_bytes": answer["memory"]["interval_bytes"], "profile": profile}
     return predictions
 
 
@@ -81,8 +83,10 @@ def main():
     after = commands.add_parser("table")
     after.add_argument("--measured", required=True)
     after.add_argument("--predictions", required=True)
+    for each in (before, after):
+        each.add_argument("--runs", default=described.FOLDER / "configurations.json", help="file of the runs [configurations.json]")
     arguments = parser.parse_args()
-    all_runs = described.load_runs()
+    all_runs = described.load_runs(arguments.runs)
     if arguments.command == "predict":
         if arguments.out.exists():
             raise SystemExit(f"{arguments.out} is there already: predictions are made once, before the training")

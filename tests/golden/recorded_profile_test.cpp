@@ -97,3 +97,18 @@ TEST_CASE("recorded profile: the runs that were trained on a GPU are predicted w
     CHECK(compiled["mape_percent"].get<double>() < 5);
   }
 }
+
+TEST_CASE("recorded profile: the runs of Transformers that were trained on a GPU are all predicted") {
+  struct Trained {
+    std::string gpu;
+    int num_runs;
+  };
+  for (const auto& [gpu, num_runs] : {Trained{"h100", 29}, Trained{"h200", 57}}) {
+    const std::filesystem::path records = std::filesystem::path(VTRAIN_PROFILES_DIR) /
+                                          "../../profiler/validation" / gpu / "transformers_measured.json";
+    const json report = run_json("validate " + records.string());
+    CHECK(report["n"] == num_runs);
+    for (const json& group : report["groups"])
+      CHECK(group["group"].get<std::string>().starts_with("transformers-"));
+  }
+}

@@ -12,6 +12,7 @@ import runs  # noqa: E402
 import train  # noqa: E402
 
 
+TRANSFORMERS = runs.FOLDER / "transformers.json"
 FIXTURE = pathlib.Path(__file__).resolve().parent / "validation_records.json"
 
 
@@ -31,6 +32,38 @@ class Validation(unittest.TestCase):
         for key, values in {"compiled": {True, False}, "attention": {"fused", "unfused"},
                             "recompute": {"none", "full"}}.items():
             self.assertEqual({run[key] for run in all_runs}, values)
+
+    def test_runs_of_transformers(self):
+        all_runs = runs.load_runs(TRANSFORMERS)
+        self.assertGreaterEqual(len(all_runs), 50)
+        for key, values in {"compiled": {True, False}, "attention": {"sdpa", "eager"}, "recompute": {"none", "full"},
+                            "weights": {"bf16", "fp32"}, "experts": {"grouped_mm", "eager"}}.items():
+            self.assertEqual({run[key] for run in all_runs}, values)
+        self.assertEqual({runs.stack_of(run) for run in all_runs},
+                         {"pytorch-eager", "pytorch-compiled", "transformers-eager"})
+        cut = next(run for run in all_runs if run["model"] == "mixtral")
+        config = runs.config_of(cut)
+        self.assertEqual(config["model"]["model_type"], "mixtral")
+        self.assertEqual(config["model"]["num_hidden_layers"], cut["layers"])
+        self.assertEqual(config["plan"]["sequence_length"], cut["sequence"])
+        for run in all_runs:
+            self.assertEqual(runs.has_experts(run), "experts" in runs.group_of(run, "h200"))
+
+    def test_records_of_transformers_say_how_they_were_trained(self):
+        run = next(run for run in runs.load_runs(TRANSFORMERS) if run["model"] == "qwen3-moe" and run["weights"] == "fp32")
+        record = runs.record_of(run, {**invented(0), "transformers": "5.0-fixture"})
+        self.assertEqual(record["group"], "transformers-grouped-experts-sdpa-fp32-h200")
+        self.assertTrue(record["source"].endswith("Transformers 5.0-fixture"))
+        self.assertIn("autocast", record["note"])
+        self.assertIn("experts grouped_mm", record["note"])
+
+    def test_every_measured_run_of_transformers_was_predicted(self):
+        described = {run["id"] for run in runs.load_runs(TRANSFORMERS)}
+        for gpu in ("h100", "h200"):
+            measured = json.loads((TRANSFORMERS.parent / gpu / "transformers_measured.json").read_text())
+            predictions = json.loads((TRANSFORMERS.parent / gpu / "transformers_predictions.json").read_text())
+            self.assertLessEqual({record["id"] for record in measured["runs"]}, set(predictions))
+            self.assertLessEqual(set(predictions), described)
 
     def test_training_goes_on_where_it_stopped(self):
         all_runs = runs.load_runs()[:4]
