@@ -72,8 +72,8 @@ TEST_CASE("framework plans: a launch script of Megatron-LM is its plan") {
   const nlohmann::json own = figures_of(work, "own.json");
   CHECK(figures_of(work, "train.sh") == own);
   // From standard input, and with options in place of the script's.
-  const auto piped = run_command(
-      "sh -c 'cat train.sh | " VTRAIN_PROGRAM " predict --json --profile h100 -'", work.path());
+  const auto piped =
+      run_command("sh -c 'cat train.sh | " VTRAIN_PROGRAM " predict --json --profile h100 -'", work.path());
   REQUIRE_MESSAGE(piped.exit_code == 0, piped.err);
   CHECK(nlohmann::json::parse(piped.out)["iteration_time_ns"] == own["iteration_time_ns"]);
   const auto shown = run_vtrain("predict train.sh --profile h100", work.path());
@@ -142,6 +142,15 @@ TEST_CASE("framework plans: DeepSpeed's JSON with a model") {
  "activation_checkpointing": {"partition_activations": false}})");
   CHECK(figures_of(work, "ds.json --model llama3-8b --gpus 64") == figures_of(work, "own.json"));
   CHECK(error_of(work, "ds.json --gpus 64").find("--model: missing") != std::string::npos);
+  // Keys of microsoft/DeepSpeed@38327e07f that change memory or time.
+  work.write("cpu.json", R"({"train_micro_batch_size_per_gpu": 2, "zero_optimization": {"stage": 3,
+ "cpu_offload_param": true}})");
+  CHECK(error_of(work, "cpu.json --model llama3-8b --gpus 64").find("cpu_offload_param") !=
+        std::string::npos);
+  work.write("half.json", R"({"train_micro_batch_size_per_gpu": 2, "fp16": {"enabled": true,
+ "fp16_master_weights_and_grads": true}})");
+  CHECK(error_of(work, "half.json --model llama3-8b --gpus 64").find("master weights in 16 bits") !=
+        std::string::npos);
 }
 
 TEST_CASE("framework plans: NeMo's YAML") {

@@ -17,14 +17,15 @@ using enum SettingEffect;
 constexpr std::string_view kOtherSequences = "sequences that grow during training are not modelled";
 constexpr std::string_view kOtherCommunication = "this compressed communication is not modelled";
 
-// Source: deepspeed/runtime/config.py, runtime/zero/config.py and docs/_pages/config-json.md of DeepSpeed.
+// Source: runtime/constants.py, runtime/zero/config.py and docs/_pages/config-json.md of
+// microsoft/DeepSpeed@38327e07f.
 constexpr auto kDeepSpeedRows = std::to_array<SettingRow>({
     {"zero_optimization.offload_optimizer.device", Refused, "an optimizer on the CPU is not modelled",
      "none"},
     {"zero_optimization.offload_param.device", Refused, "weights in the memory of the CPU are not modelled",
      "none"},
     {"zero_optimization.cpu_offload", Refused, "an optimizer on the CPU is not modelled"},
-    {"zero_optimization.cpu_offload_params", Refused, "weights in the memory of the CPU are not modelled"},
+    {"zero_optimization.cpu_offload_param", Refused, "weights in the memory of the CPU are not modelled"},
     {"zero_optimization.zero_quantized_weights", Refused, kOtherCommunication},
     {"zero_optimization.zero_quantized_gradients", Refused, kOtherCommunication},
     {"zero_optimization.zero_quantized_nontrainable_weights", Refused, kOtherCommunication},
@@ -32,6 +33,7 @@ constexpr auto kDeepSpeedRows = std::to_array<SettingRow>({
      "a second copy of sharded weights in each node is not modelled", "1"},
     {"zero_optimization.mics_shard_size", Refused, "weights sharded in groups are not modelled for DeepSpeed",
      "-1"},
+    {"zero_optimization.zeropp_loco_param.*", Refused, kOtherCommunication},
     {"zero_optimization.mics_*", None},
     {"zero_optimization.*", None},
     {"curriculum_learning.enabled", Refused, kOtherSequences},
@@ -57,6 +59,7 @@ constexpr auto kDeepSpeedRows = std::to_array<SettingRow>({
      "bf16|bfp16|auto"},
     {"data_types.*", NotCounted, "gradients are taken to be added up as the stack does", "fp32|auto"},
     {"grad_accum_dtype", NotCounted, "gradients are taken to be added up as the stack does", "fp32|auto"},
+    {"fp16.fp16_master_weights_and_grads", Refused, "master weights in 16 bits are not modelled"},
     {"fp16.*", None},
     {"bf16.*", None},
     {"bfloat16.*", None},
@@ -81,6 +84,7 @@ constexpr auto kDeepSpeedRows = std::to_array<SettingRow>({
     {"flops_profiler.*", None},
     {"gradient_clipping", None},
     {"gradient_predivide_factor", None},
+    {"graph_harvesting", None},
     {"hybrid_engine.*", None},
     {"memory_breakdown", None},
     {"monitor_config.*", None},
@@ -88,6 +92,7 @@ constexpr auto kDeepSpeedRows = std::to_array<SettingRow>({
     {"prescale_gradients", None},
     {"progressive_layer_drop.*", None},
     {"quantize_training.*", None},
+    {"seq_parallel_comm_data_type", None},
     {"sparse_gradients", None},
     {"steps_per_print", None},
     {"tensorboard.*", None},
@@ -95,6 +100,7 @@ constexpr auto kDeepSpeedRows = std::to_array<SettingRow>({
     {"train_steps", None},
     {"torch_autocast.*", None},
     {"wall_clock_breakdown", None},
+    {"use_data_before_expert_parallelism", None},
     {"wandb.*", None},
     {"zero_allow_untested_optimizer", None},
     {"zero_force_ds_cpu_optimizer", None},
