@@ -132,6 +132,34 @@ selective_ac_option = "op"
   CHECK(figures_of(work, "old.toml --gpus 64") == figures_of(work, "own.json --stack torchtitan-2024"));
 }
 
+TEST_CASE("framework plans: torchtitan's TOML may compile the loss alone") {
+  const TemporaryFolder work;
+  work.write("own.json", R"({"model": "deepseek-v2-lite",
+ "stack": {"base": "torchtitan-eager", "loss_bytes_per_logit": 8, "loss_conversion_bytes": 0,
+           "memory": {"loss_bytes": 4}},
+ "plan": {"data": 8, "expert": 8, "global_batch": 32, "micro_batch": 4, "recompute": "selective",
+          "sharding": "full", "sequence_length": 4096, "precision": "bf16"}})");
+  const std::string settings = R"([model]
+name = "deepseek_v3"
+flavor = "16B"
+[training]
+local_batch_size = 4
+seq_len = 4096
+[parallelism]
+expert_parallel_degree = 8
+[activation_checkpoint]
+mode = "selective"
+selective_ac_option = "op"
+[compile]
+)";
+  work.write("loss.toml", settings + "enable = true\ncomponents = [\"loss\"]\n");
+  work.write("nothing.toml", settings + "enable = false\ncomponents = [\"loss\"]\n");
+  CHECK(figures_of(work, "loss.toml --gpus 8") == figures_of(work, "own.json"));
+  CHECK(figures_of(work, "nothing.toml --gpus 8") == figures_of(work, "own.json --stack torchtitan-eager"));
+  const auto shown = run_vtrain("predict loss.toml --gpus 8 --profile h100", work.path());
+  CHECK(shown.out.find("compile.components: the loss is compiled, layers are not") != std::string::npos);
+}
+
 TEST_CASE("framework plans: DeepSpeed's JSON with a model") {
   const TemporaryFolder work;
   work.write("own.json", R"({"model": "llama3-8b", "stack": "fsdp-eager",

@@ -64,12 +64,8 @@ ordered_json to_json(const PlanSpec& spec, const PlanRequest& question, const Pl
                           {"num_fitting", count.num_fitting}};
     if (count.found) {
       entry["plans"] = ordered_json::array();
-      // The search may have looked for more, to fill the lines of the table.
-      const std::size_t most = question.search.top;
-      for (const RankedPlan& plan : count.found->best) {
-        if (most > 0 && entry["plans"].size() == most) break;
+      for (const RankedPlan& plan : count.found->best)
         entry["plans"].push_back(to_json(question, plan));
-      }
     } else {
       entry["error"] = count.found.error().message;
     }
@@ -311,7 +307,7 @@ Result<void> answer_spec(const PlanArguments& arguments, const PlanSpec& spec) {
   const auto question = read_plan_request(spec, warnings);
   log_warnings(warnings);
   if (!question) return fail(question.error());
-  const auto answer = make_plan_report(*question);
+  const auto answer = make_plan_report(*question, !arguments.json);
   if (!answer) return fail(answer.error());
   if (!arguments.out.empty()) {
     const ParallelPlan& best = answer->fastest[answer->front.front()].plan;

@@ -51,7 +51,7 @@ struct Validation {
   GroupedAccuracy allocated{};
   GroupedAccuracy reserved{};
   std::int64_t num_not_fitting = 0;
-  std::vector<Interval> intervals{};  ///< of the time of each case, as factors on the prediction
+  std::vector<Interval> intervals{};  ///< interval of each case's time, as factors on the prediction
 };
 
 /// Share of the cases within their intervals and the mean half of an interval's width, per cent.

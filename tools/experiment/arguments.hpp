@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "workloads/search/plan_search.hpp"
+
 namespace vtrain {
 
 /// Traces to read; several are joined into one.
@@ -52,13 +54,13 @@ struct DisruptionArguments {
 
 /// GPUs and software to train on; empty where the user names none.
 struct TargetArguments {
-  std::string cluster{};       ///< `64x8:a100`, or a file of nodes
-  std::string profile{};       ///< name or file of a GPU profile
-  std::string stack{};         ///< name of a software stack
-  std::string calibration{};   ///< file of `vtrain profile calibrate`
-  std::string precision{};     ///< `fp32`, `fp16`, `bf16`, `fp8` or `fp4`; empty: the stack's
-  std::string set_up = "own";  ///< who chose the settings of the runs: `own` or `recipe`
-  double headroom = 3;         ///< per cent of the GPUs' memory that plans leave free: `kDefaultHeadroom`
+  std::string cluster{};                     ///< `64x8:a100`, or a file of nodes
+  std::string profile{};                     ///< name or file of a GPU profile
+  std::string stack{};                       ///< name of a software stack
+  std::string calibration{};                 ///< file of `vtrain profile calibrate`
+  std::string precision{};                   ///< `fp32`, `fp16`, `bf16`, `fp8` or `fp4`; empty: the stack's
+  std::string set_up = "own";                ///< who chose the settings of the runs: `own` or `recipe`
+  double headroom = 100 * kDefaultHeadroom;  ///< per cent of the GPUs' memory that plans leave free
 };
 
 }  // namespace vtrain

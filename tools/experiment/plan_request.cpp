@@ -171,8 +171,7 @@ Result<PlanSearchResult> find_lines(PlanSearch& search, GpuCount num_gpus, const
   PlanSearchOptions options = question.search;
   while (true) {
     auto found = search.find(num_gpus, question.global_batch, options);
-    const bool is_table = question.gpu_counts.size() == 1;
-    if (!found || !is_table || options.top == 0 || found->best.size() < options.top) return found;
+    if (!found || options.top == 0 || found->best.size() < options.top) return found;
     if (has_lines(found->best, question.search.top)) return found;
     options.top *= 4;
   }
@@ -252,12 +251,14 @@ Result<PlanRequest> read_plan_request(const PlanSpec& spec, std::vector<std::str
   return question;
 }
 
-Result<PlanReport> make_plan_report(const PlanRequest& question) {
+Result<PlanReport> make_plan_report(const PlanRequest& question, bool fills_lines) {
   PlanReport answer;
   const auto start = std::chrono::steady_clock::now();
   PlanSearch search(question.model, question.target.profile, question.target.stack);
   for (const GpuCount num_gpus : question.gpu_counts) {
-    auto found = find_lines(search, num_gpus, question);
+    auto found = fills_lines && question.gpu_counts.size() == 1
+                     ? find_lines(search, num_gpus, question)
+                     : search.find(num_gpus, question.global_batch, question.search);
     std::optional<Result<RankedPlan>> beside;
     if (question.beside) beside = predict_beside(question, num_gpus);
     if (found) answer.fastest.push_back(found->best.front());

@@ -69,7 +69,8 @@ std::int64_t usual_batch(const TransformerModel& model, const std::vector<GpuCou
 Result<PlanRequest> read_plan_request(const PlanSpec& spec, std::vector<std::string>& warnings);
 
 /// Searches the plans. Errors: no number of GPUs has a plan; no plan meets the deadline. If plans need more
-/// memory, the error names a number of GPUs that has it.
-Result<PlanReport> make_plan_report(const PlanRequest& question);
+/// memory, the error names a number of GPUs that has it. With `fills_lines` one number of GPUs gets as many
+/// plans as fill the lines of a table (`fold_plans`), else `PlanSearchOptions::top`.
+Result<PlanReport> make_plan_report(const PlanRequest& question, bool fills_lines);
 
 }  // namespace vtrain

@@ -339,13 +339,12 @@ nlohmann::ordered_json interval_to_json(double predicted, const Interval& interv
 std::string uncertainty_text(Nanoseconds iteration, const Uncertainty& uncertainty, std::string_view stack,
                              const TransformerModel& model) {
   const Interval& interval = uncertainty.time;
-  return fmt::format("{} to {} ({}), {}", iteration_text(iteration * interval.low),
-                     iteration_text(iteration * interval.high), interval_text(interval),
-                     uncertainty.num_own > 0 ? fmt::format("{} runs of your own", uncertainty.num_own)
-                     : uncertainty.never_validated
-                         ? fmt::format("never validated: {} with {}", stack, models_of(kind_of(model)))
-                         : fmt::format("{} validated runs of {} with {}", uncertainty.num_similar, stack,
-                                       models_of(kind_of(model))));
+  std::string text = fmt::format("{} to {} ({})", iteration_text(iteration * interval.low),
+                                 iteration_text(iteration * interval.high), interval_text(interval));
+  if (uncertainty.num_own > 0) return fmt::format("{}, {} runs of your own", text, uncertainty.num_own);
+  if (uncertainty.never_validated) return text;  // a remark says so
+  return fmt::format("{}, {} validated runs of {} with {}", text, uncertainty.num_similar, stack,
+                     models_of(kind_of(model)));
 }
 
 std::string equal_plans_text(std::span<const RankedPlan> plans) {

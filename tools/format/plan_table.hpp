@@ -107,7 +107,8 @@ nlohmann::ordered_json memory_to_json(const MemoryEstimate& memory, const Interv
 /// `low`, `high` and `coverage` of a predicted value.
 nlohmann::ordered_json interval_to_json(double predicted, const Interval& interval);
 
-/// `16.1 to 21.5 s (−2 … +31 %), from 34 validated runs of megatron-core with dense models`.
+/// `16.1 to 21.5 s (−2 … +31 %), 34 validated runs of megatron-core with dense models`. A remark of the
+/// prediction says that no run validates it.
 std::string uncertainty_text(Nanoseconds iteration, const Uncertainty& uncertainty, std::string_view stack,
                              const TransformerModel& model);
 

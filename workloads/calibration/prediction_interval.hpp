@@ -1,4 +1,4 @@
-/// How sure predictions are: intervals from the errors of validated runs.
+/// Intervals of predictions, from the errors of validated runs.
 #pragma once
 
 #include <array>

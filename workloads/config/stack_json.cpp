@@ -78,6 +78,8 @@ constexpr auto kDataParallelFields = std::to_array<Field<DataParallelCost>>({
 constexpr auto kMemoryFields = std::to_array<Field<MemoryRules>>({
     {.key = "gradient_bytes", .member = &MemoryRules::gradient_bytes, .low = 1, .high = kMostGradientBytes},
     {.key = "selective", .member = named_member<&MemoryRules::selective, selective_names>()},
+    {.key = "loss_bytes", .member = &MemoryRules::loss_bytes, .high = kMostLossBytes},
+    {.key = "loss_tokens", .member = &MemoryRules::loss_tokens, .high = kMaxSequenceLength},
     {.key = "offloads_expert_inputs", .member = &MemoryRules::offloads_expert_inputs},
 });
 

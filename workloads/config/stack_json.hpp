@@ -6,8 +6,9 @@
 /// Keys are those of `Stack`: `attention`, `loss_bytes_per_logit`, `loss_conversion_bytes`, `graphs`,
 /// `fuses_experts`, `fuses_router`, `gradient_bytes`, `dispatch` and `updates_weights`. Its parts are objects
 /// with some of their keys: `overlap` (`data_parallel`, `tensor`), `data_parallel` (`contention`,
-/// `memory_traffic`), `memory` (`gradient_bytes`, `selective`, `offloads_expert_inputs`), `eager`
-/// (`activation`) and `wider` (all). A key that is left out is as in the base.
+/// `memory_traffic`), `memory` (`gradient_bytes`, `selective`, `loss_bytes`, `loss_tokens`,
+/// `offloads_expert_inputs`), `eager` (`activation`) and `wider` (all). A key that is left out is as in the
+/// base.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -341,7 +341,7 @@ class TorchTitanSettings {
       read_.remark(fmt::format("{}: collectives of tensor parallelism are taken not to overlap products",
                                "enable_async_tensor_parallel"));
     if (!is_compiled || !compiles("model"))
-      config.stack = "torchtitan-eager";
+      read_eager_stack(config, is_compiled && compiles("loss"));
     else if (is_old || !compiles("loss"))
       config.stack = "torchtitan-2024";
     else if (config.plan.precision == Precision::Fp8 && recipe.starts_with("rowwise"))
@@ -349,6 +349,14 @@ class TorchTitanSettings {
     else
       config.stack = "torchtitan";
     if (read_.has("model.norm_type")) read_.text("model.norm_type");
+  }
+
+  /// Layers are not compiled, but the loss may be.
+  void read_eager_stack(PredictConfig& config, bool compiles_loss) {
+    config.stack = "torchtitan-eager";
+    if (!compiles_loss) return;
+    config.changed_stack = with_compiled_loss(find_stack(config.stack).value());
+    read_.remark("compile.components: the loss is compiled, layers are not");
   }
 
   SettingReader read_;

@@ -15,7 +15,8 @@ namespace vtrain {
 /// torchtitan's. The model is `options.model`, or follows from `model.name` and `model.flavor`.
 ///
 /// The stack follows from compilation: `torchtitan`, `torchtitan-2024` where the loss is not compiled,
-/// `torchtitan-eager` without, `torchtitan-rowwise` with that recipe.
+/// `torchtitan-eager` without (changed where the loss alone is compiled), `torchtitan-rowwise` with that
+/// recipe.
 ///
 /// Errors name file, line and key; options without effect and unknown ones are in `PredictConfig::settings`.
 Result<PredictConfig> torchtitan_config(std::span<const NamedSetting> settings, const std::string& file,

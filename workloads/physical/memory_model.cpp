@@ -23,6 +23,8 @@ constexpr double kHalfPrecisionBytes = 4;
 constexpr double kSinglePrecisionBytes = 8;
 /// Bytes of an element of a gradient placeholder, in every precision of products.
 constexpr double kPlaceholderBytes = 2;
+/// Bytes of an element in single precision.
+constexpr double kSingleBytes = 4;
 
 /// Layers on a stage, by kind. Layers with a window count as those without, which take equal memory. At most
 /// `most_of_chunk` of each chunk are counted.
@@ -201,7 +203,8 @@ class ActivationModel {
     if (rules_.counts_backward_buffers) {
       // The gradient of the layer's output, as it comes and gathered, and that of the inner columns.
       activations.gradients =
-          element_ * (split_tokens_ * hidden_ + tokens_ * hidden_ + inner_gradients(kind));
+          element_ * (split_tokens_ * hidden_ + tokens_ * hidden_ + inner_gradients(kind)) +
+          scored_rows(kind);
     }
     return activations;
   }
@@ -209,14 +212,17 @@ class ActivationModel {
   /// The fullest moment of the head: the loss, or the output layer's backward pass.
   double head() const {
     const double vocabulary = real(model_.vocab_size) / tensor_;
+    const bool is_in_parts = rules_.loss_tokens > 0;
+    const double logits = vocabulary * (is_in_parts ? std::min(tokens_, real(rules_.loss_tokens)) : tokens_);
+    // Weights of the output layer and their gradient, for all parts.
+    const double weights = is_in_parts ? 2 * kSingleBytes * vocabulary * hidden_ : 0;
     // The inputs of each loss's backward pass stay until it runs.
     const double losses = 1 + real(model_.prediction.depth);
     const double loss =
-        2 * element_ * split_tokens_ * hidden_ + losses * rules_.loss_bytes * tokens_ * vocabulary;
+        2 * element_ * split_tokens_ * hidden_ + losses * rules_.loss_bytes * logits + weights;
     if (!rules_.counts_backward_buffers) return loss;
     // Gradients of the logits; the input, its gathered copy and gradient, and the latter summed; the norm's.
-    double output_layer =
-        element_ * (tokens_ * vocabulary + 2 * tokens_ * hidden_ + 3 * split_tokens_ * hidden_);
+    double output_layer = element_ * (logits + 2 * tokens_ * hidden_ + 3 * split_tokens_ * hidden_) + weights;
     if (rules_.keeps_gradient_placeholders) output_layer += kPlaceholderBytes * vocabulary * hidden_;
     return std::max(loss, output_layer);
   }
@@ -227,7 +233,7 @@ class ActivationModel {
   /// Bytes kept of a layer with selective recomputation, from `full` and the scores' part.
   double selective(LayerKind kind, double full, double scores) const {
     if (rules_.selective == SelectiveRecompute::EverySecondProduct)
-      return every_second_product(kind) + scores;
+      return (has_scored_rows(kind) ? products_around_experts(kind) : every_second_product(kind)) + scores;
     const double gathered = rules_.keeps_gathered_inputs ? tokens_ : split_tokens_;
     const double norm_output = hidden_ * product_input_ * gathered;
     if (rules_.selective == SelectiveRecompute::NormsAndActivations) {
@@ -323,7 +329,15 @@ class ActivationModel {
     const double router = 13 * split_tokens_ * real(experts.num_experts);
     // The tensor that is projected back to the hidden size.
     const double latent = product_input_ * split_tokens_ * real(experts.latent_size);
-    return shared + routed + router + latent;
+    return shared + routed + router + latent + scored_rows(kind);
+  }
+
+  /// True if a layer has the experts of torchtitan.
+  bool has_scored_rows(LayerKind kind) const { return kind.has_experts() && rules_.scores_rows_in_single; }
+
+  /// Rows of the routed experts in single precision, which their scores multiply.
+  double scored_rows(LayerKind kind) const {
+    return has_scored_rows(kind) ? kSingleBytes * routed_tokens() * real(model_.routed_size()) : 0;
   }
 
   /// Bytes that latent attention keeps besides queries, keys and values.
@@ -335,8 +349,48 @@ class ActivationModel {
            (tokens * 2 * real(latent.query_rank + latent.kv_rank) + tokens_ * real(latent.rotary_head_size));
   }
 
-  /// Bytes kept without scores when every second product runs again: half of all products' columns, and with
-  /// tensor parallelism the outputs of the reduce-scatters. A state space keeps its scan's output.
+  /// Bytes kept without scores of a layer with torchtitan's experts when every second product runs again. The
+  /// first product, the third and so on are kept, in the order in which they run. The router's product and
+  /// those of routed experts do not count: they run again. Rows that GPUs exchange are kept as they arrive,
+  /// both ways
+  /// (`_custom_policy` of torchtitan/distributed/activation_checkpoint.py; by default
+  /// `per_op_sac_force_recompute_mm_shapes_by_fqns` names the router).
+  double products_around_experts(LayerKind kind) const {
+    double columns = hidden_ * split_tokens_ / tokens_;  // the layer's input
+    if (plan_.tensor > 1) columns += kind.num_halves() * hidden_ * split_tokens_ / tokens_;
+    bool is_kept = false;
+    const auto run_product = [&](double outputs) {
+      is_kept = !is_kept;
+      if (is_kept) columns += outputs;
+    };
+    if (kind.has_attention()) {
+      const double queries = real(model_.query_size()) / tensor_;
+      if (model_.has_latent_attention()) {
+        const LatentAttention& latent = model_.latent;
+        if (latent.query_rank > 0) run_product(real(latent.query_rank));
+        run_product(queries);
+        run_product(real(latent.kv_rank + latent.rotary_head_size));
+        run_product((real(model_.num_heads * latent.plain_head_size) + real(model_.value_size())) / tensor_);
+      } else {
+        run_product(queries);
+        run_product((qkv_columns() - queries) / 2);
+        run_product((qkv_columns() - queries) / 2);
+      }
+      columns += real(model_.attention_output_size()) / tensor_;
+      run_product(hidden_);
+    }
+    if (model_.experts.shared_ffn_size > 0) {
+      for (std::int64_t i = 0; i < model_.mlp_inputs(); ++i)
+        run_product(real(model_.experts.shared_ffn_size) / tensor_);
+      run_product(hidden_);
+    }
+    const double exchanged = plan_.expert > 1 ? 2 * routed_tokens() * real(model_.routed_size()) : 0;
+    return element_ * (tokens_ * columns + exchanged);
+  }
+
+  /// Bytes kept without scores of another layer when every second product runs again: half of all products'
+  /// columns, and with tensor parallelism the outputs of the reduce-scatters. A state space keeps its scan's
+  /// output.
   double every_second_product(LayerKind kind) const {
     double products = kind.num_halves() * hidden_ / tensor_;
     double outputs = 0;

@@ -13,9 +13,9 @@ enum class SelectiveRecompute : std::uint8_t {
   /// drop, but runs again as well (core_attn of Megatron-Core's recompute_modules, its default). Latent
   /// attention drops queries, keys and values and recomputes them from their compressed form (mla_up_proj).
   AttentionScores,
-  /// All but the layer's input and the outputs of every second matrix product, of attention and of
-  /// reduce-scatters (`_op_sac_save_list` of torchtitan's activation checkpointing by operator). Gathers are
-  /// dropped.
+  /// All but the layer's input and the outputs of every second matrix product, of attention, of
+  /// reduce-scatters and, with `scores_rows_in_single`, of the exchange of tokens between experts
+  /// (`_op_sac_save_list` of torchtitan's activation checkpointing by operator). Gathers are dropped.
   EverySecondProduct,
   /// The outputs of norms and of the non-linearity of experts (layernorm and moe_act of Megatron-Core's
   /// recompute_modules).
@@ -40,6 +40,13 @@ struct MemoryRules {
   SelectiveRecompute selective = SelectiveRecompute::AttentionScores;
   /// Bytes at the loss for each logit on a GPU: the logits and the values computed from them.
   double loss_bytes = 8;
+  /// Tokens whose logits and loss are computed at a time, and again in the backward pass; 0: all tokens of a
+  /// micro-batch. The output layer's weights and their gradient are in single precision meanwhile
+  /// (`chunked_nll` of TRL, 256 tokens).
+  std::int64_t loss_tokens = 0;
+  /// Experts of torchtitan: scores multiply rows in single precision, and the converted rows are kept for the
+  /// scores' gradients (moe.py). `EverySecondProduct` drops the products of the router and of these experts.
+  bool scores_rows_in_single = false;
   /// Gradients inside the current layer, and the tensors that sequence parallelism gathers for it, are
   /// counted.
   bool counts_backward_buffers = false;
@@ -85,16 +92,23 @@ inline constexpr MemoryRules kMegatronCoreMemory{.gradient_bytes = 4,
                                                  .keeps_partial_outputs = true,
                                                  .reserved_over_used = kReservedOverUsed};
 
-/// torchtitan: fused attention, gradients reduced in single precision. PyTorch's cross entropy holds the
+/// PyTorch's FSDP2: fused attention, gradients reduced in single precision. PyTorch's cross entropy holds the
 /// logits in half (2) and single precision (4), their logarithmic softmax (4) and its gradient (4).
-inline constexpr MemoryRules kTorchTitanMemory{.gradient_bytes = 4,
-                                               .keeps_scores = false,
-                                               .dropout = {},
-                                               .keeps_gathered_inputs = true,
-                                               .selective = SelectiveRecompute::EverySecondProduct,
-                                               .loss_bytes = 14,
-                                               .counts_backward_buffers = true,
-                                               .reserved_over_used = kReservedOverUsed};
+inline constexpr MemoryRules kFsdp2Memory{.gradient_bytes = 4,
+                                          .keeps_scores = false,
+                                          .dropout = {},
+                                          .keeps_gathered_inputs = true,
+                                          .selective = SelectiveRecompute::EverySecondProduct,
+                                          .loss_bytes = 14,
+                                          .counts_backward_buffers = true,
+                                          .reserved_over_used = kReservedOverUsed};
+
+/// torchtitan: FSDP2 with its own experts.
+inline constexpr MemoryRules kTorchTitanMemory = [] {
+  MemoryRules rules = kFsdp2Memory;
+  rules.scores_rows_in_single = true;
+  return rules;
+}();
 
 /// PyTorch FSDP with the cross entropy of flash-attention, which turns the logits into their gradient in
 /// place (2 + 2), as in MosaicML's LLM Foundry.

@@ -220,7 +220,7 @@ Stack nemo_automodel() {
           .accumulation_bytes = 0,
           .overlap = {.data_parallel = true},
           .data_parallel = kFsdp2,
-          .memory = kTorchTitanMemory,
+          .memory = kFsdp2Memory,
           .dispatch = TokenDispatch::OnePerGpu,
           .choices = {.recompute = every_recompute(), .sharding = {Sharding::Full}}};
 }
@@ -254,14 +254,10 @@ Stack torchtitan_2024() {
 }
 
 /// torchtitan since April 2025: the loss is compiled if layers are (pytorch/torchtitan, pull request 1033).
-/// It keeps only the logits and their gradient in half precision.
 Stack torchtitan() {
-  Stack stack = torchtitan_2024();
+  Stack stack = with_compiled_loss(torchtitan_2024());
   stack.name = "torchtitan";
   stack.summary = "torchtitan: FSDP2, compiled layers and loss, flash attention 2, recomputation by operator";
-  stack.loss_bytes_per_logit = kCompiledLoss;
-  stack.loss_conversion_bytes = 0;
-  stack.memory.loss_bytes = 4;
   return stack;
 }
 
@@ -327,6 +323,7 @@ Stack transformers_eager() {
 Stack pytorch_compiled() {
   Stack stack = torchtitan_2024();
   stack.eager = {};
+  stack.memory = kFsdp2Memory;
   return plain_pytorch(stack, "pytorch-compiled", "plain PyTorch with compiled layers, flash attention 2",
                        AttentionKernel::Flash2);
 }
@@ -343,6 +340,13 @@ Stack pytorch_unfused() {
 }
 
 }  // namespace
+
+Stack with_compiled_loss(Stack stack) {
+  stack.loss_bytes_per_logit = kCompiledLoss;
+  stack.loss_conversion_bytes = 0;
+  stack.memory.loss_bytes = 4;
+  return stack;
+}
 
 std::span<const Stack> all_stacks() {
   static const std::vector<Stack> stacks = {

@@ -241,6 +241,10 @@ struct Stack {
   }
 };
 
+/// A stack whose loss is compiled: it keeps only the logits and their gradient in half precision (torchtitan,
+/// `compile.components`).
+Stack with_compiled_loss(Stack stack);
+
 /// All stacks, in the order of their names.
 std::span<const Stack> all_stacks();
 

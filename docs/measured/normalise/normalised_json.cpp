@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// What a model changes of another one, of which it must have all parts; nothing if it lacks some.
+/// Changes of a model against another one; nothing if the model lacks a part of the other one.
 std::optional<ordered_json> model_changes(const ordered_json& base, const ordered_json& model) {
   for (const auto& [key, value] : base.items()) {
     if (!model.contains(key)) return std::nullopt;

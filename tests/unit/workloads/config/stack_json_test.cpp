@@ -45,6 +45,7 @@ TEST_CASE("stack_json: what is written is read again") {
   for (
       const std::string text :
       {R"({"base":"fsdp-eager","attention":"flash-2","gradient_bytes":2.0,"memory":{"gradient_bytes":2.0}})",
+       R"({"base":"torchtitan-eager","memory":{"loss_bytes":4.0,"loss_tokens":256}})",
        R"({"base":"transformers-eager","loss_bytes_per_logit":16.0,"loss_conversion_bytes":0.0,"updates_weights":false})",
        R"({"base":"megatron-bridge","fuses_experts":true,"fuses_router":false,"data_parallel":{"contention":0.03,"memory_traffic":1.0},"memory":{"selective":"activations","offloads_expert_inputs":true},"eager":{"activation":true},"wider":{"prediction":true}})"}) {
     CAPTURE(text);

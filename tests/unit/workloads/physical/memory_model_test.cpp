@@ -358,6 +358,82 @@ TEST_CASE("memory_model: recomputation of norms and activations, or of experts")
   CHECK(full - stage_memory(model, none, 0, a100(), rules).activations.value == 512 * 8 * 4 * 2'000.0);
 }
 
+TEST_CASE("memory_model: in a layer with experts the first product and every second one after it are kept") {
+  TransformerModel model = llama();
+  model.experts = {.num_experts = 16, .top_k = 4, .expert_ffn_size = 500};
+  ParallelPlan plan{.data = 8, .global_batch = 8, .micro_batch = 1, .recompute = Recompute::Selective};
+  const auto kept = [&] { return stage_memory(model, plan, 0, a100(), kTorchTitanMemory).activations.value; };
+  // Eight layers of T = 512. The input has 1024 columns, queries 1024, keys and values 256 each. Kept are the
+  // input, queries, values and attention's output, not keys and its projection; 4 x 16 logarithms of sums.
+  CHECK(kept() == 512 * 8 * (2 * (1024 + 1024 + 256 + 1024) + 64.0));
+  // Of shared experts of 300 columns the fifth and the seventh product: a half before the non-linearity, 300,
+  // and the output, 1024.
+  model.experts.shared_ffn_size = 300;
+  const double alone = kept();
+  CHECK(alone == 512 * 8 * (2 * (1024 + 1024 + 256 + 1024 + 300 + 1024) + 64.0));
+  // Four rows of 1024 columns arrive at the experts, and four come back.
+  plan.expert = 4;
+  CHECK(kept() - alone == 512 * 8 * 2 * (4 + 4) * 1024.0);
+  // Two GPUs split columns, but for the sums over both that their reduce-scatters take; these leave half of
+  // the tokens, as in the input.
+  plan = {.tensor = 2,
+          .data = 4,
+          .global_batch = 4,
+          .micro_batch = 1,
+          .recompute = Recompute::Selective,
+          .sequence_parallel = true};
+  CHECK(kept() == 512 * 8 * (2 * (3 * 512 + 512 + 128 + 512 + 150 + 1024) + 32.0));
+  // Latent attention has five products. Kept are the compressed queries (256), the compressed keys and values
+  // (128 + 32), the projection (1024), and the second half of the shared experts' columns (300).
+  plan = {.data = 8, .global_batch = 8, .micro_batch = 1, .recompute = Recompute::Selective};
+  model.num_kv_heads = 0;
+  model.latent = {.query_rank = 256,
+                  .kv_rank = 128,
+                  .plain_head_size = 64,
+                  .rotary_head_size = 32,
+                  .value_head_size = 64};
+  CHECK(kept() == 512 * 8 * (2 * (1024 + 256 + 160 + 1024 + 1024 + 300) + 64.0));
+  // Four without compressed queries. Kept are queries of 16 x 96, plain keys and values of 16 x (64 + 64),
+  // and again the first half of the shared experts' columns and their output.
+  model.latent.query_rank = 0;
+  CHECK(kept() == 512 * 8 * (2 * (1024 + 1536 + 2048 + 1024 + 300 + 1024) + 64.0));
+}
+
+TEST_CASE("memory_model: torchtitan keeps the rows of routed experts in single precision") {
+  TransformerModel model = llama();
+  model.experts = {.num_experts = 16, .top_k = 4, .expert_ffn_size = 500};
+  // The first of two stages, which has no head: four layers, two micro-batches in flight.
+  ParallelPlan plan{.pipeline = 2, .global_batch = 8, .micro_batch = 1, .recompute = Recompute::None};
+  const StageMemory half = stage_memory(model, plan, 0, a100(), kFsdp2Memory);
+  const StageMemory single = stage_memory(model, plan, 0, a100(), kTorchTitanMemory);
+  // T = 512, four rows of 1024 columns and 4 bytes; of one layer their gradients too.
+  const double rows = 512 * 4 * 1024 * 4.0;
+  CHECK(single.activations.value - half.activations.value == 2 * 4 * rows);
+  CHECK(single.working_set.value - half.working_set.value == rows);
+  // Recomputed layers have them one after the other.
+  plan.recompute = Recompute::Full;
+  const StageMemory again_half = stage_memory(model, plan, 0, a100(), kFsdp2Memory);
+  const StageMemory again_single = stage_memory(model, plan, 0, a100(), kTorchTitanMemory);
+  CHECK(again_single.activations == again_half.activations);
+  CHECK(again_single.working_set.value - again_half.working_set.value == 2 * rows);
+}
+
+TEST_CASE("memory_model: a loss in parts holds the logits of one part") {
+  TransformerModel model = llama();
+  model.sequence_length = 32'768;
+  ParallelPlan plan{.pipeline = 2, .global_batch = 1, .micro_batch = 1, .recompute = Recompute::Full};
+  MemoryRules rules{.keeps_scores = false, .loss_bytes = 14};
+  const auto head = [&] { return stage_memory(model, plan, 1, a100(), rules).working_set.value; };
+  // T = 32,768: 4 h a token and 14 bytes for each of 50,000 logits.
+  CHECK(head() == 32'768 * (4'096 + 14 * 50'000.0));
+  // Logits of 25,600 tokens, and 50,000 x 1,024 weights and their gradient in single precision.
+  rules.loss_tokens = 25'600;
+  CHECK(head() == 32'768 * 4'096.0 + 25'600 * 14 * 50'000.0 + 8 * 51'200'000.0);
+  // A part is no longer than the micro-batch.
+  rules.loss_tokens = 40'000;
+  CHECK(head() == 32'768 * (4'096 + 14 * 50'000.0) + 8 * 51'200'000.0);
+}
+
 TEST_CASE("memory_model: experts are sharded over the replicas that hold them, weights within a domain") {
   const auto check_group = [](GpuGroup group, std::int64_t size, std::int64_t per_node) {
     CHECK(group.size == size);
