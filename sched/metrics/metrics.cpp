@@ -125,7 +125,7 @@ void count_state(JobState state, JobFigures& summary) {
   }
 }
 
-/// One job of a replay, with what the figures need beside its outcome.
+/// One job of a replay, with all that the figures need.
 struct CountedJob {
   const Job& job;
   const JobOutcome& outcome;

@@ -26,7 +26,7 @@ struct GroupColumn {
   std::string_view key;            ///< metric
   std::string_view short_title{};  ///< title in the terminal, one or two lines; empty: that of the metric
   std::string_view title{};        ///< title on the page; empty: that of the metric
-  /// Metric without a positive value for any group of which the column is left out; empty: none.
+  /// The column is left out unless this metric is positive for some group; empty: no such condition.
   std::string_view needs{};
   /// Turn, from 1, in which the column is dropped if the terminal is too narrow; 0: never.
   int dropped_in_turn = 0;
