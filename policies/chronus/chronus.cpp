@@ -160,7 +160,9 @@ void Chronus::admit(SchedulingPass& pass, JobId job) {
                            .end = round_of(description.deadline, options_.lease)};
     const bool accepted = book_.admit(leased, first_, capacity_of(pass));
     standing(job) = accepted ? Standing::Accepted : Standing::Unaccepted;
-    if (!accepted) {
+    if (accepted) {
+      pass.promise(job);
+    } else {
       unaccepted_.push_back(job);
       ++num_unaccepted_;
     }
@@ -283,7 +285,7 @@ std::vector<PolicyFigure> Chronus::figures() const {
   return {figure("jobs_accepted", counts.accepted),
           figure("jobs_accepted_by_program", counts.accepted_by_program),
           figure("jobs_not_accepted", num_unaccepted_),
-          figure("promises_broken", counts.dropped),
+          figure("accepted_jobs_dropped", counts.dropped),
           figure("programs_solved", counts.solved),
           figure("programs_stopped_at_limit", counts.stopped),
           figure("greedy_plans", counts.greedy_plans),

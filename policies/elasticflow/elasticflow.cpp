@@ -60,13 +60,20 @@ bool ElasticFlow::try_admit_on_types(const SchedulingPass& pass, std::uint32_t i
 
 void ElasticFlow::admit(SchedulingPass& pass, const std::vector<std::uint32_t>& arrived) {
   if (arrived.empty()) return;
-  if (options_.admission == AdmissionTest::Batch && try_admit(arrived, false)) return;
+  if (options_.admission == AdmissionTest::Batch && try_admit(arrived, false)) {
+    for (const std::uint32_t id : arrived)
+      pass.promise(live_job(id).job);
+    return;
+  }
   for (const std::uint32_t id : arrived) {
     const bool best_effort = live_job(id).best_effort;
     const bool tested = best_effort || options_.admission == AdmissionTest::Job;
     const bool admitted =
         tested && (types(pass) == nullptr ? try_admit({id}, best_effort) : try_admit_on_types(pass, id));
-    if (!admitted) pass.reject(live_job(id).job);
+    if (admitted)
+      pass.promise(live_job(id).job);
+    else
+      pass.reject(live_job(id).job);
   }
 }
 

@@ -360,6 +360,7 @@ class EdfAdmission final : public ElasticEdf {
 
  private:
   bool admits(const SchedulingPass& pass, JobId job) override;
+  bool gives_promises() const override { return true; }
   /// The schedule ignores jobs without a deadline, which hold GPUs, too.
   bool prefers_free_types() const override { return false; }
 

@@ -43,6 +43,7 @@ void ListPolicy::schedule(SchedulingPass& pass) {
       pass.reject(job);
       continue;
     }
+    if (gives_promises()) pass.promise(job);
     waiting_->insert(make_listed(pass, job));
   }
   select_jobs(pass);

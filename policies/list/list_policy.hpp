@@ -58,6 +58,8 @@ class ListPolicy : public Policy {
   virtual bool may_skip_order(const SchedulingPass&) { return false; }
   /// True if a job that arrives is admitted; otherwise it is rejected.
   virtual bool admits(const SchedulingPass&, JobId) { return true; }
+  /// True if the policy promises to meet the deadline of each job that it admits.
+  virtual bool gives_promises() const { return false; }
   /// Fewest GPUs on which a job can run.
   virtual GpuCount least_gpus(const SchedulingPass& pass, JobId job) const { return pass.job(job).num_gpus; }
   /// True if running jobs may get other numbers of GPUs.

@@ -13,6 +13,9 @@
 
 namespace vtrain {
 
+/// Seconds of an hour, for GPU-hours.
+inline constexpr double kSecondsPerHour = 3600;
+
 /// GPU-seconds that a job held. They are kept as whole seconds and trillionths (a thousandth of a GPU for a
 /// nanosecond), so that sums are exact.
 class GpuTime {

@@ -5,12 +5,6 @@
 #include <vector>
 
 namespace vtrain {
-namespace {
-
-constexpr double kSecondsPerHour = 3600;
-
-}  // namespace
-
 double DisruptionSummary::total_lost_gpu_hours() const {
   return std::accumulate(lost_gpu_hours.begin(), lost_gpu_hours.end(), 0.0);
 }

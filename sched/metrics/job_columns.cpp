@@ -27,6 +27,12 @@ std::string_view state_name(JobState state) {
   throw std::logic_error("a job state without a name");
 }
 
+/// Name of a promise's fate; empty without a promise.
+JobValue promise_name(PromiseFate fate) {
+  if (fate == PromiseFate::None) return {};
+  return JobValue(std::string_view(fate == PromiseFate::Kept ? "kept" : "broken"));
+}
+
 /// A time of the job, if it has it.
 JobValue when(bool known, SimTime time) {
   return known ? JobValue(time.time_since_epoch()) : JobValue();
@@ -102,6 +108,15 @@ constexpr std::array kJobColumns{
               [](const JobRow& row) { return JobValue(std::int64_t{row.outcome.resizes}); }},
     JobColumn{"gpu_seconds", "GPUs x seconds that it held",
               [](const JobRow& row) { return JobValue(row.outcome.gpu_time); }},
+    JobColumn{"tardiness_s", "time from the deadline to the end of its work; 0 in time",
+              [](const JobRow& row) {
+                const auto late = tardiness(row.job, row.outcome);
+                return late ? JobValue(*late) : JobValue();
+              }},
+    JobColumn{"promise", "kept or broken: whether the deadline was met that the policy promised to meet",
+              [](const JobRow& row) { return promise_name(promise_fate(row.job, row.outcome)); }},
+    JobColumn{"cost", "GPU-hours that it held x their price, in dollars",
+              [](const JobRow& row) { return row.cost ? JobValue(*row.cost) : JobValue(); }},
 };
 
 }  // namespace

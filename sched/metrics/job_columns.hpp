@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <variant>
@@ -18,10 +19,12 @@ struct JobRow {
   const Workload& workload;
   const Job& job;
   const JobOutcome& outcome;
+  std::optional<double> cost{};  ///< cost, dollars; none: not known
 };
 
 /// A value of a column. Empty if the job never had it, for instance a start or a deadline.
-using JobValue = std::variant<std::monostate, std::string_view, std::int64_t, bool, SimDuration, GpuTime>;
+using JobValue =
+    std::variant<std::monostate, std::string_view, std::int64_t, bool, SimDuration, GpuTime, double>;
 
 /// One column.
 struct JobColumn {

@@ -23,6 +23,7 @@ enum class MetricUnit : std::uint8_t {
   Ratio,     ///< ratio of two values, from 1 without upper bound
   Index,     ///< index in [0, 1]
   GpuHours,  ///< GPUs x hours
+  Dollars,   ///< US dollars
 };
 
 /// One number of a replay: a key in JSON, a column of tables. NaN means that the value does not exist.

@@ -125,25 +125,30 @@ void count_state(JobState state, JobFigures& summary) {
   }
 }
 
+/// One job of a replay, with all that the figures need.
+struct CountedJob {
+  const Job& job;
+  const JobOutcome& outcome;
+  bool lacks_type = false;        ///< the cluster lacks the GPU type that the job needs
+  std::optional<GpuTime> lost{};  ///< GPU time without lasting work; none: not known
+  bool has_prices = false;        ///< some GPUs have a price
+  std::optional<double> cost{};   ///< cost, dollars; none: not known
+};
+
 /// Collects the figures over a set of jobs.
 class JobFigureCollector {
  public:
-  /// `lacks_type`: the cluster lacks the GPU type that the job needs.
-  void add(const Job& job, const JobOutcome& outcome, bool lacks_type) {
+  void add(const CountedJob& counted) {
+    const Job& job = counted.job;
+    const JobOutcome& outcome = counted.outcome;
     ++figures_.jobs;
     count_state(outcome.state, figures_);
     if (outcome.rejected_by_policy) ++figures_.rejected_by_policy;
-    if (lacks_type) ++figures_.lacking_type;
+    if (counted.lacks_type) ++figures_.lacking_type;
+    add_deadline(job, outcome);
+    add_gpu_time(counted);
     figures_.preemptions += outcome.preemptions;
     figures_.resizes += outcome.resizes;
-    if (job.has_deadline()) ++figures_.deadline_jobs;
-    const bool met = deadline_met(job, outcome);
-    if (met) ++figures_.deadline_met;
-    if (job.has_deadline()) {
-      const double gpu_seconds = to_seconds(job.duration) * job.num_gpus.value * job.gpu_share;
-      deadline_gpu_seconds_ += gpu_seconds;
-      if (met) met_gpu_seconds_ += gpu_seconds;
-    }
     if (outcome.state == JobState::Completed) {
       jct_s_.push_back(to_seconds(job_completion_time(job, outcome)));
       slowdowns_ += std::max(1.0, jct_s_.back() / to_seconds(std::max(job.duration, kSlowdownThreshold)));
@@ -155,6 +160,9 @@ class JobFigureCollector {
   /// Adds the finish-time fairness of one completed job.
   void add_fairness(double fairness) { fairness_.push_back(fairness); }
 
+  /// GPU-hours that the added jobs held.
+  double gpu_hours() const { return held_.seconds() / kSecondsPerHour; }
+
   /// Figures over the added jobs.
   JobFigures take() {
     JobFigures figures = figures_;
@@ -164,6 +172,14 @@ class JobFigureCollector {
     }
     if (deadline_gpu_seconds_ > 0)
       figures.deadline_satisfactory_ratio_by_gpu_hours = met_gpu_seconds_ / deadline_gpu_seconds_;
+    figures.avg_tardiness_s = mean(tardiness_s_);
+    figures.p95_tardiness_s = percentile(tardiness_s_, 95);
+    if (lost_ && figures.jobs > 0) {
+      figures.total_lost_gpu_hours = lost_->seconds() / kSecondsPerHour;
+      figures.useful_gpu_hours = (held_.seconds() - lost_->seconds()) / kSecondsPerHour;
+      if (held_.seconds() > 0) figures.runtime_goodput = figures.useful_gpu_hours / gpu_hours();
+    }
+    if (cost_ && figures.unpriced_jobs == 0) figures.cost = *cost_;
     figures.avg_jct_s = mean(jct_s_);
     figures.p50_jct_s = percentile(jct_s_, 50);
     figures.p99_jct_s = percentile(jct_s_, 99);
@@ -177,7 +193,37 @@ class JobFigureCollector {
   }
 
  private:
+  void add_deadline(const Job& job, const JobOutcome& outcome) {
+    if (!job.has_deadline()) return;
+    ++figures_.deadline_jobs;
+    const bool met = deadline_met(job, outcome);
+    if (met) ++figures_.deadline_met;
+    const double gpu_seconds = to_seconds(job.duration) * job.num_gpus.value * job.gpu_share;
+    deadline_gpu_seconds_ += gpu_seconds;
+    if (met) met_gpu_seconds_ += gpu_seconds;
+    if (const auto late = tardiness(job, outcome)) tardiness_s_.push_back(to_seconds(*late));
+    const PromiseFate fate = promise_fate(job, outcome);
+    figures_.promises_given += fate != PromiseFate::None ? 1 : 0;
+    figures_.promises_kept += fate == PromiseFate::Kept ? 1 : 0;
+    figures_.promises_broken += fate == PromiseFate::Broken ? 1 : 0;
+  }
+
+  void add_gpu_time(const CountedJob& counted) {
+    held_.add(counted.outcome.gpu_time);
+    if (lost_ && counted.lost)
+      lost_->add(*counted.lost);
+    else
+      lost_.reset();
+    if (!counted.has_prices) return;
+    if (!counted.cost) ++figures_.unpriced_jobs;
+    cost_ = cost_.value_or(0) + counted.cost.value_or(0);
+  }
+
   JobFigures figures_;
+  GpuTime held_;
+  std::optional<GpuTime> lost_ = GpuTime();  ///< none once the losses of a job are not known
+  std::optional<double> cost_;               ///< dollars, without unpriced jobs; none without prices
+  std::vector<double> tardiness_s_;
   std::vector<double> jct_s_;
   std::vector<double> delay_s_;
   std::vector<double> waiting_s_;
@@ -191,22 +237,17 @@ class JobFigureCollector {
 class GroupCollector {
  public:
   GroupCollector(const Workload& workload, JobGrouping grouping)
-      : grouping_(grouping), groups_(workload, grouping), figures_(groups_.size()), held_(groups_.size()) {}
+      : grouping_(grouping), groups_(workload, grouping), figures_(groups_.size()) {}
 
-  void add(const Job& job, const JobOutcome& outcome, bool lacks_type) {
-    const std::size_t group = groups_.of(job);
-    figures_[group].add(job, outcome, lacks_type);
-    held_[group].add(outcome.gpu_time);
-  }
+  void add(const CountedJob& counted) { figures_[groups_.of(counted.job)].add(counted); }
   void add_fairness(const Job& job, double fairness) { figures_[groups_.of(job)].add_fairness(fairness); }
 
   GroupedFigures take() {
-    constexpr double kSecondsPerHour = 3600;
     GroupedFigures grouped{grouping_};
     for (std::size_t i = 0; i < figures_.size(); ++i) {
       JobFigures figures = figures_[i].take();
       if (figures.jobs == 0) continue;
-      grouped.groups.push_back({groups_.name(i), held_[i].seconds() / kSecondsPerHour, std::move(figures)});
+      grouped.groups.push_back({groups_.name(i), figures_[i].gpu_hours(), std::move(figures)});
     }
     return grouped;
   }
@@ -215,7 +256,6 @@ class GroupCollector {
   JobGrouping grouping_;
   JobGroups groups_;
   std::vector<JobFigureCollector> figures_;  ///< [groups]
-  std::vector<GpuTime> held_;                ///< [groups]
 };
 
 /// Collects the figures over all jobs and those of groups.
@@ -226,10 +266,10 @@ class FigureCollectors {
     if (by && by != JobGrouping::Tenant) grouped_.emplace_back(workload, *by);
   }
 
-  void add(const Job& job, const JobOutcome& outcome, bool lacks_type) {
-    all_.add(job, outcome, lacks_type);
+  void add(const CountedJob& counted) {
+    all_.add(counted);
     for (GroupCollector& groups : grouped_)
-      groups.add(job, outcome, lacks_type);
+      groups.add(counted);
   }
   void add_fairness(const Job& job, double fairness) {
     all_.add_fairness(fairness);
@@ -313,6 +353,17 @@ bool deadline_met(const Job& job, const JobOutcome& outcome) {
   return job.has_deadline() && outcome.state == JobState::Completed && outcome.finished <= job.deadline;
 }
 
+std::optional<SimDuration> tardiness(const Job& job, const JobOutcome& outcome) {
+  if (!job.has_deadline() || outcome.state != JobState::Completed) return std::nullopt;
+  return std::max(outcome.finished, job.deadline) - job.deadline;
+}
+
+PromiseFate promise_fate(const Job& job, const JobOutcome& outcome) {
+  if (!outcome.has_promise() || !job.has_deadline() || outcome.state == JobState::Cancelled)
+    return PromiseFate::None;
+  return deadline_met(job, outcome) ? PromiseFate::Kept : PromiseFate::Broken;
+}
+
 double percentile(std::vector<double>& values, double percent) {
   if (values.empty()) return kNoValue;
   const auto size = static_cast<double>(values.size());
@@ -323,7 +374,7 @@ double percentile(std::vector<double>& values, double percent) {
 }
 
 Summary summarize(const Workload& workload, const ClusterSpec& cluster, const SimulationResult& result,
-                  std::string policy, std::optional<JobGrouping> by) {
+                  std::string policy, std::optional<JobGrouping> by, const GpuPrices& prices) {
   Summary summary;
   summary.policy = std::move(policy);
   summary.events = result.events;
@@ -335,9 +386,12 @@ Summary summarize(const Workload& workload, const ClusterSpec& cluster, const Si
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
     const Job& job = workload.jobs[i];
     const JobOutcome& outcome = result.outcomes[i];
-    const bool lacks_type = outcome.state == JobState::Rejected && !outcome.rejected_by_policy &&
-                            types.allowed(job.gpu_type).empty();
-    figures.add(job, outcome, lacks_type);
+    CountedJob counted{.job = job, .outcome = outcome, .has_prices = !prices.empty()};
+    counted.lacks_type = outcome.state == JobState::Rejected && !outcome.rejected_by_policy &&
+                         types.allowed(job.gpu_type).empty();
+    if (result.losses_known) counted.lost = result.losses.empty() ? GpuTime() : result.losses[i].total();
+    if (counted.has_prices) counted.cost = prices.cost(result, JobId(static_cast<std::uint32_t>(i)));
+    figures.add(counted);
     held.add(outcome.gpu_time);
   }
   const auto total_gpus = static_cast<double>(cluster.total_gpus().value);

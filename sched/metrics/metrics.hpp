@@ -10,6 +10,7 @@
 
 #include "sched/cluster/cluster.hpp"
 #include "sched/metrics/disruption_summary.hpp"
+#include "sched/metrics/gpu_prices.hpp"
 #include "sched/metrics/job_groups.hpp"
 #include "sched/simulation/policy.hpp"
 #include "sched/simulation/result.hpp"
@@ -30,6 +31,19 @@ bool has_ended(const JobOutcome& outcome);
 bool has_started(const JobOutcome& outcome);
 /// True if a job with a deadline completed by it. Rejected, failed and unfinished jobs have missed theirs.
 bool deadline_met(const Job& job, const JobOutcome& outcome);
+/// Tardiness: time from the deadline to the end of the work, 0 if in time (Pinedo, "Scheduling", 2.1). None
+/// for a job without a deadline, and for one that did not complete, whose work never ended.
+std::optional<SimDuration> tardiness(const Job& job, const JobOutcome& outcome);
+
+/// The fate of a policy's promise to meet the deadline of a job.
+enum class PromiseFate : std::uint8_t {
+  None,   ///< no promise was given, or the job was withdrawn
+  Kept,   ///< the job completed by its deadline
+  Broken  ///< the job ended later, failed, or never completed
+};
+/// The fate of the promise on a job at the end of a replay.
+PromiseFate promise_fate(const Job& job, const JobOutcome& outcome);
+
 /// Nearest-rank percentile: the smallest value with at least `percent` % of the values at or below it. NaN
 /// for no values. Reorders `values`.
 double percentile(std::vector<double>& values, double percent);
@@ -72,6 +86,11 @@ struct JobFigures {
   std::optional<double> deadline_satisfactory_ratio{};
   /// GPU-hours (GPUs requested x run time on them) of jobs that met their deadline / of jobs with a deadline.
   std::optional<double> deadline_satisfactory_ratio_by_gpu_hours{};
+  double avg_tardiness_s = kNoValue;       ///< mean tardiness over completed jobs with a deadline, seconds
+  double p95_tardiness_s = kNoValue;       ///< 95th percentile of the tardiness, seconds
+  std::int64_t promises_given = 0;         ///< jobs whose deadline the policy promised to meet
+  std::int64_t promises_kept = 0;          ///< such jobs that completed by their deadline
+  std::int64_t promises_broken = 0;        ///< such jobs that did not
   double avg_jct_s = kNoValue;             ///< mean JCT, seconds
   double p50_jct_s = kNoValue;             ///< median JCT, seconds
   double p99_jct_s = kNoValue;             ///< 99th percentile of JCT, seconds
@@ -90,6 +109,17 @@ struct JobFigures {
   double jain_index = kNoValue;
   std::int64_t preemptions = 0;  ///< times that a policy took all GPUs from a running job
   std::int64_t resizes = 0;      ///< times that a running job got another number of GPUs
+  /// GPU-hours held minus `total_lost_gpu_hours`.
+  double useful_gpu_hours = kNoValue;
+  /// GPU-hours without lasting work, for all of `kLossCauses`. NaN if they are not known
+  /// (`SimulationResult::losses_known`), as are the figures around it.
+  double total_lost_gpu_hours = kNoValue;
+  /// Useful GPU-hours / GPU-hours held, in [0, 1]: the "runtime goodput" of Wongpanich et al. (2025).
+  double runtime_goodput = kNoValue;
+  /// Cost of the GPU-hours held, dollars. NaN without prices, and if `unpriced_jobs` is above 0.
+  double cost = kNoValue;
+  /// Jobs whose cost is not known although there are prices (`GpuPrices::cost`).
+  std::int64_t unpriced_jobs = 0;
 };
 
 /// Figures over the jobs of one group.
@@ -128,8 +158,9 @@ struct Summary : JobFigures {
 };
 
 /// Computes the summary of a schedule of these jobs. `policy` is the policy's spec. `by` adds figures by a
-/// property of jobs. O(jobs log jobs).
+/// property of jobs; `prices` are those of the cluster. O(jobs log jobs).
 Summary summarize(const Workload& workload, const ClusterSpec& cluster, const SimulationResult& result,
-                  std::string policy, std::optional<JobGrouping> by = std::nullopt);
+                  std::string policy, std::optional<JobGrouping> by = std::nullopt,
+                  const GpuPrices& prices = {});
 
 }  // namespace vtrain

@@ -45,12 +45,16 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
   cluster_ = &cluster;
   if (GpusByType::are_needed(cluster, workload, policy))
     gpus_by_type_ = &by_type_.emplace(cluster, workload, gangs_);
+  if (options.count_gpu_types && gangs_.placement().needs_shares() &&
+      GpuTypes(cluster, workload.gpu_types).names().size() > 1)
+    counted_types_.emplace(cluster, workload, gangs_);
   curves_ = workload.curves;
   names_ = &workload;
   static const TenantTree kNobody;
   tenants_ = options.tenants != nullptr ? options.tenants : &kNobody;
   if (!workload.jobs.empty()) now_ = workload.jobs.front().submit;
   result_.segments_recorded = options.record_segments;
+  result_.losses_known = policy.supports_disruptions();
   if (options.gang_speed_model != nullptr && policy.supports_disruptions())
     placement_speed_.emplace(cluster, workload, *options.gang_speed_model, gangs_.placement());
   if (disruptions_ || (placement_speed_ && placement_speed_->depends_on_place())) {
@@ -65,6 +69,7 @@ void SimulationEngine::grow() {
   progress_by_job_.resize(num_jobs);
   progress_ = progress_by_job_;
   result_.outcomes.resize(num_jobs);
+  if (counted_types_) result_.gpu_time_by_type.resize(num_jobs * counted_types_->names().size());
   result_.stopped_early = false;
   gangs_.grow();
   if (accounting_) {
@@ -417,6 +422,15 @@ void SimulationEngine::reject(JobId job) {
   count_done();
 }
 
+void SimulationEngine::promise(JobId job) {
+  if (job.value >= jobs_.size() || !is_live(job))
+    throw policy_fault(
+        fmt::format("made a promise to job number {}, which neither waits nor runs", job.value));
+  if (!jobs_[job.value].has_deadline()) return;
+  JobOutcome& outcome = result_.outcomes[job.value];
+  if (!outcome.has_promise()) outcome.promised = now_;
+}
+
 void SimulationEngine::complete(JobId job, SimTime job_end, SimTime finished) {
   require(job, JobState::Running, "completed", "running");
   if (rule_ != ProgressRule::Policy) throw policy_fault("ends jobs, which is not its part");
@@ -472,7 +486,16 @@ SimulationEngine::EndedSegment SimulationEngine::segment_of(JobId job, SegmentEn
           gangs_.gpu_share(job, shares),
           progress_by_job_[job.value],
           accounting_ ? accounting_->state(job) : SegmentAccounting::State{},
-          options_.record_segments ? parts_of(shares) : std::vector<GangPart>{}};
+          options_.record_segments ? parts_of(shares) : std::vector<GangPart>{},
+          held_by_type(job)};
+}
+
+std::vector<GpuCount> SimulationEngine::held_by_type(JobId job) const {
+  if (!counted_types_) return {};
+  std::vector<GpuCount> gpus(counted_types_->names().size());
+  for (const NodeShare& share : counted_types_->held(job))
+    gpus[counted_types_->type_of(share)] += share.gpus;
+  return gpus;
 }
 
 SimulationEngine::ClosedSegment SimulationEngine::closed_segment_of(JobId job, SegmentEnd how) const {
@@ -492,6 +515,10 @@ void SimulationEngine::account(EndedSegment&& segment) {
   const SimDuration held = now_ - segment.progress.resumed;
   const GpuCount num_gpus = segment.progress.num_gpus;
   result_.outcomes[segment.job.value].gpu_time.add(held, num_gpus, segment.gpu_share);
+  const std::size_t num_types = segment.by_type.size();
+  for (std::size_t type = 0; type < num_types; ++type)
+    result_.gpu_time_by_type[segment.job.value * num_types + type].add(held, segment.by_type[type],
+                                                                       segment.gpu_share);
   if (accounting_)
     accounting_->charge(segment.job, segment.state, num_gpus, segment.gpu_share, held, segment.how);
   if (held.count() == 0) return;

@@ -73,6 +73,7 @@ class SimulationEngine final : public SchedulingPass {
   double speed(JobId job, const Allocation& gpus) const override;
   [[noreturn]] void refuse(JobId job, std::string_view rule) const override;
   void reject(JobId job) override;
+  void promise(JobId job) override;
   void complete(JobId job, SimTime job_end, SimTime finished) override;
   void preempt(JobId job) override;
   bool try_resume(JobId job) override;
@@ -87,6 +88,7 @@ class SimulationEngine final : public SchedulingPass {
     JobProgress progress;
     SegmentAccounting::State state;  ///< accounts before the end, if something costs jobs time
     std::vector<GangPart> parts;     ///< the gang by node, if segments are recorded
+    std::vector<GpuCount> by_type;   ///< the gang by type, if types are counted
   };
 
   /// A segment that the policy has ended in this pass. The job's state as policies see it changes at once.
@@ -112,6 +114,8 @@ class SimulationEngine final : public SchedulingPass {
 
   /// The end of a running job's segment.
   inline EndedSegment segment_of(JobId job, SegmentEnd how) const;
+  /// GPUs that a running job holds, by type; empty unless types are counted.
+  std::vector<GpuCount> held_by_type(JobId job) const;
   /// The end of a segment with its gang, for an end that may be taken back.
   inline ClosedSegment closed_segment_of(JobId job, SegmentEnd how) const;
   /// Adds a segment's time and work to the job's progress.
@@ -198,6 +202,7 @@ class SimulationEngine final : public SchedulingPass {
   const Disruptions* disruptions_;
   Gangs gangs_;
   std::optional<GpusByType> by_type_;              ///< set if types matter
+  std::optional<GpusByType> counted_types_;        ///< set if GPU time is counted by type
   std::optional<PlacementSpeed> placement_speed_;  ///< set if the speed of gangs is known
   std::optional<SegmentAccounting> accounting_;    ///< set if something costs jobs time
   std::optional<OutageSchedule> outages_;          ///< set if outages are given or drawn

@@ -85,6 +85,9 @@ class SchedulingPass {
   virtual bool try_resume(JobId job) = 0;
   /// Rejects a waiting job for good.
   virtual void reject(JobId job) = 0;
+  /// Promises that a live job will be done by its deadline. A policy with admission calls it once when it
+  /// admits a job; metrics count the promises kept and broken. Without effect for a job without a deadline.
+  virtual void promise(JobId job) = 0;
   /// Ends a running job now and records `end`, not later than now, as the time of its end. It meets its
   /// deadline if `finished`, the end of its work, is not later. Only under `ProgressRule::Policy`.
   virtual void complete(JobId job, SimTime end, SimTime finished) = 0;

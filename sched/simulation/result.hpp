@@ -24,8 +24,15 @@ struct JobOutcome {
   std::uint32_t preemptions = 0;  ///< times that the policy took all its GPUs
   std::uint32_t resizes = 0;      ///< times that it got another number of GPUs while it ran
   std::uint32_t failures = 0;     ///< number of times that a failing node stopped it
+  SimTime promised = kNoPromise;  ///< instant at which the policy promised to meet its deadline
   JobState state = JobState::NotSubmitted;  ///< state at the end of the replay
   bool rejected_by_policy = false;  ///< `Rejected` by the policy, not as too large for the empty cluster
+
+  /// `promised` of a job without a promise.
+  static constexpr SimTime kNoPromise = SimTime::max();
+
+  /// True if the policy promised to meet the job's deadline (`SchedulingPass::promise`).
+  bool has_promise() const { return promised != kNoPromise; }
 };
 
 /// The part of a gang on one node.
@@ -69,7 +76,12 @@ struct SimulationResult {
   std::vector<FragmentationSample> fragmentation;
   std::int64_t events = 0;          ///< number of arrivals, ends, timers and changes of nodes
   std::vector<LostGpuTime> losses;  ///< losses by `JobId`; empty if nothing could cost jobs time
-  std::vector<Outage> outages;      ///< outages that began during the replay, in this order
+  /// False under a policy that computes progress itself, with costs of its own: `losses` then says nothing.
+  bool losses_known = true;
+  /// `JobOutcome::gpu_time` by type, [jobs][types as `GpuTypes` numbers them]. Empty unless it was requested
+  /// and is known, see `SimulationOptions::count_gpu_types`.
+  std::vector<GpuTime> gpu_time_by_type;
+  std::vector<Outage> outages;  ///< outages that began during the replay, in this order
   /// Last instant at which a job released GPUs. It is later than the last end if a job that never ended held
   /// some, or if ends are dated before the release of their GPUs.
   SimTime last_release{};

@@ -33,6 +33,9 @@ struct SimulationOptions {
   bool strict = false;
   /// Keeps every interval in which a job held GPUs, for the timeline. Costs memory per start.
   bool record_segments = false;
+  /// Keeps GPU time by type. Without effect on a cluster of one type, and if placement does not tell types
+  /// apart: under `count`, where no job requests a type and the policy chooses none.
+  bool count_gpu_types = false;
   std::string policy_name;  ///< name in messages
   /// Interruptions of jobs and their costs; null: none. Outlives the simulation.
   const Disruptions* disruptions = nullptr;

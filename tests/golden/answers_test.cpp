@@ -267,7 +267,7 @@ TEST_CASE("answers: deadline_met can be recomputed from jobs.csv, and waits stan
   CHECK(text.starts_with(
       "job_id,tenant,user,account,queue,qos,priority,model,submit_s,start_s,end_s,finished_s,"
       "state,num_gpus,gpu_type,duration_s,wait_s,jct_s,queueing_delay_s,deadline_s,"
-      "deadline_met,preemptions,resizes,gpu_seconds\n"));
+      "deadline_met,preemptions,resizes,gpu_seconds,tardiness_s,promise,cost\n"));
   auto rows = vtrain::CsvReader::open(text, "jobs.csv");
   REQUIRE(rows);
   std::int64_t met = 0;

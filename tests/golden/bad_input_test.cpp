@@ -153,6 +153,36 @@ std::vector<BadInput> bad_inputs() {
        "job_id,submit_s,num_gpus,duration_s,deadline_s\na,10.5,1,10,9\n",
        replay("--strict"),
        {"jobs.csv:2: deadline_s: job 'a'", "none before the submission at 10.5 s", "found '9 s'"}},
+      {"price of a type that the cluster lacks",
+       "jobs.csv",
+       good,
+       replay("--price v100=1/h"),
+       {"--price: expected a price of all GPUs, such as 2.5/h, as the cluster names no types",
+        "found 'v100=1/h'"}},
+      {"price of a type that is misspelt",
+       "jobs.csv",
+       good,
+       "replay --trace jobs.csv --cluster 1x8:a100+1x8:h100 --out out --price h10=2.5/h",
+       {"--price: expected a GPU type of the cluster, which has 'a100' and 'h100'", "found 'h10'",
+        "did you mean 'h100'?"}},
+      {"infinite price",
+       "jobs.csv",
+       good,
+       replay("--price inf"),
+       {"--price: expected dollars per GPU-hour, such as h100=2.5/h or 2.5/h, found 'inf'"}},
+      {"price that is not a number", "jobs.csv", good, replay("--price nan/h"), {"--price", "found 'nan/h'"}},
+      {"negative price", "jobs.csv", good, replay("--price=-1/h"), {"--price", "found '-1/h'"}},
+      {"price of a day", "jobs.csv", good, replay("--price 24/d"), {"--price", "found '24/d'"}},
+      {"price without an amount",
+       "jobs.csv",
+       good,
+       "replay --trace jobs.csv --cluster 1x8:h100 --out out --price h100=",
+       {"--price", "found ''"}},
+      {"two prices of a type",
+       "jobs.csv",
+       good,
+       "replay --trace jobs.csv --cluster 1x8:h100 --out out --price h100=1/h,H100=2/h",
+       {"--price: expected one price for each type, found two of H100"}},
       {"job larger than the cluster, strictly, in a JSON document that is not in order",
        "w.json",
        "{\"jobs\": [\n{\"id\": 1, \"subtime\": 9, \"res\": 17, \"profile\": \"p\"},\n{\"id\": 2, "
@@ -629,6 +659,63 @@ TEST_CASE("bad input: exit 2, a message that names the place, nothing left behin
     CHECK_FALSE(fs::exists(work.path() / "out" / "jobs.csv"));
     CHECK_FALSE(fs::exists(work.path() / "out"));
   }
+}
+
+TEST_CASE("bad input: deadlines that are no numbers are refused by every reader of them") {
+  const TemporaryFolder work;
+  const auto refused = [&work](const std::string& name, const std::string& content,
+                               const std::string& place) {
+    CAPTURE(content);
+    work.write(name, content);
+    const auto result = run_vtrain("replay --trace " + name + " --cluster 1x8 --out out", work.path());
+    CHECK(result.exit_code == 2);
+    CHECK_MESSAGE(result.err.find(name + place) != std::string::npos, result.err);
+    CHECK_FALSE(fs::exists(work.path() / "out"));
+  };
+  for (const std::string value : {"inf", "-inf", "nan", "infinity", "1e400", "-5"}) {
+    refused("jobs.csv",
+            "job_id,submit_s,num_gpus,duration_s,deadline_s\nb,0,1,10,20\na,0,1,10," + value + "\n",
+            ":3: deadline_s: expected seconds");
+    refused("jobs.jsonl",
+            R"({"job_id":"a","submit_s":0,"num_gpus":1,"duration_s":10,"deadline_s":")" + value + "\"}\n",
+            ":1: deadline_s: expected seconds");
+    refused("elasticflow.csv",
+            "job_id,submit_time,iteration,model_name,ddl,batch_size,num_gpu,duration\n0,0,100,vgg16," +
+                value + ",256,1,30\n",
+            ":2: ddl: expected seconds");
+    refused("chronus.csv",
+            "job_id,user,num_gpu,submit_time,iterations,model_name,duration,interval,expect_time_list,"
+            "expect_value_list,best_effort,job_type\n0,u,4,10,600,vgg16,30,1," +
+                value + ",10,0,strict\n",
+            ":2: expect_time_list: expected minutes");
+  }
+  for (const std::string value : {"inf", "nan"}) {
+    refused("gavel.trace",
+            "LM (batch size 5)\tpython3 main.py\tlm\t--steps\t1\t20\t2\tgns\t1\t" + value + "\t1418\t7\n",
+            ":1: ");
+  }
+}
+
+TEST_CASE("bad input: deadlines before the submission are counted by every reader of them") {
+  const TemporaryFolder work;
+  const auto counted = [&work](const std::string& name, const std::string& content) {
+    CAPTURE(name);
+    work.write(name, content);
+    const std::string replay = "replay --trace " + name + " --cluster 1x8 --policy fifo";
+    const auto result = run_vtrain(replay, work.path());
+    CHECK_MESSAGE(result.exit_code == 0, result.err);
+    CHECK_MESSAGE(result.out.find("1 job with a deadline before submission, which no schedule can meet\n") !=
+                      std::string::npos,
+                  result.out);
+    CHECK(result.out.find("fifo met 0.0 % of the deadlines") != std::string::npos);
+    CHECK(run_vtrain(replay + " --strict", work.path()).exit_code == 2);
+  };
+  counted("jobs.csv", "job_id,submit_s,num_gpus,duration_s,deadline_s\na,10,1,5,3\n");
+  counted("jobs.jsonl", R"({"job_id":"a","submit_s":10,"num_gpus":1,"duration_s":5,"deadline_s":3})"
+                        "\n");
+  counted(
+      "elasticflow.csv",
+      "job_id,submit_time,iteration,model_name,ddl,batch_size,num_gpu,duration\n0,10,100,vgg16,3,256,1,30\n");
 }
 
 TEST_CASE("bad input: a deadline before its submission is said, and missed") {

@@ -149,7 +149,7 @@ TEST_CASE("docs: metrics.md defines every key and column of a run") {
   work.write("outages.csv", "node,begin_s,end_s,kind\n1,60,90,failure\n");
   const std::string replay =
       "replay --trace jobs.csv --cluster 2x8:a100 --placement fgd --outages outages.csv --checkpoints 1m "
-      "--interruption-cost 10s --timeline always --policy ";
+      "--interruption-cost 10s --timeline always --price 2.5/h --policy ";
   std::set<std::string> names;
   for (const char* const run : {"chronus --by size --out chronus", "easy --by user --out easy"}) {
     const CommandResult result = run_vtrain(replay + run, work.path());

@@ -52,9 +52,9 @@ TEST_CASE(
       slurp(work.path() / "run" / "jobs.csv") ==
       "job_id,tenant,user,account,queue,qos,priority,model,submit_s,start_s,end_s,finished_s,state,num_gpus,"
       "gpu_type,duration_s,wait_s,jct_s,queueing_delay_s,deadline_s,deadline_met,preemptions,resizes,"
-      "gpu_seconds\n"
-      "a,vision,amy,v1,gpu,high,5,,0,0,100,100,completed,8,,100,0,100,0,,,0,0,800\n"
-      "b,speech,ben,s1,long,low,-2,,1,1,101,101,completed,8,,100,0,100,0,,,0,0,800\n");
+      "gpu_seconds,tardiness_s,promise,cost\n"
+      "a,vision,amy,v1,gpu,high,5,,0,0,100,100,completed,8,,100,0,100,0,,,0,0,800,,,\n"
+      "b,speech,ben,s1,long,low,-2,,1,1,101,101,completed,8,,100,0,100,0,,,0,0,800,,,\n");
   // The spec has the file with its hash.
   const auto again = run_vtrain("replay --spec run/run.json --out again", work.path());
   REQUIRE_MESSAGE(again.exit_code == 0, again.err);

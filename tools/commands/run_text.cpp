@@ -12,6 +12,7 @@
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 #include "core/base/utf8.hpp"
+#include "sched/cluster/gpu_types.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
@@ -19,6 +20,7 @@
 #include "tools/report/metric.hpp"
 #include "tools/results/results.hpp"
 #include "traces/editing/statistics.hpp"
+#include "workloads/jobs/job.hpp"
 
 namespace vtrain {
 namespace {
@@ -52,6 +54,37 @@ std::string incomplete_jobs(const std::vector<RunResult>& runs) {
                         count_of(summary.jobs, "job"), fmt::join(others, ", "));
     if (summary.stopped_early) text += ": the replay ends ten years after the last submission";
     text += "\n";
+  }
+  return text;
+}
+
+/// Promises to meet deadlines, a line for each policy that gave any.
+std::string promises(const std::vector<RunResult>& runs) {
+  std::string text;
+  for (const RunResult& run : runs) {
+    const Summary& summary = run.summary;
+    if (summary.promises_given == 0) continue;
+    text += fmt::format("{}: promised to meet {}, kept {}, broke {}\n", summary.policy,
+                        count_of(summary.promises_given, "deadline"), with_thousands(summary.promises_kept),
+                        with_thousands(summary.promises_broken));
+  }
+  return text;
+}
+
+/// Jobs whose cost is not known, a line for each policy that has any.
+std::string unknown_costs(const Scenario& scenario, const std::vector<RunResult>& runs) {
+  std::string text;
+  for (const RunResult& run : runs) {
+    if (run.summary.unpriced_jobs == 0) continue;
+    const std::vector<std::string> without = scenario.prices().types_without_price();
+    // Where types are counted, all jobs on types with prices have a cost.
+    const bool types_known =
+        GpuTypes(scenario.cluster(), {}).names().size() == 1 || !run.result.gpu_time_by_type.empty();
+    text += fmt::format("{}: cost unknown, as {} held GPUs {}\n", run.summary.policy,
+                        count_of(run.summary.unpriced_jobs, "job"),
+                        types_known ? fmt::format("without a price ({})", fmt::join(without, ", "))
+                                    : fmt::format("of a type that placement {} does not tell",
+                                                  info_of(scenario.placement()).name));
   }
   return text;
 }
@@ -237,8 +270,8 @@ std::string figures_by_group(const std::vector<RunResult>& runs) {
 }
 
 std::string notes_on_runs(const Scenario& scenario, const std::vector<RunResult>& runs) {
-  return hint_lines(scenario, runs) + fragmentation_rates(runs) + incomplete_jobs(runs) +
-         policy_figures(runs);
+  return hint_lines(scenario, runs) + fragmentation_rates(runs) + incomplete_jobs(runs) + promises(runs) +
+         unknown_costs(scenario, runs) + policy_figures(runs);
 }
 
 }  // namespace vtrain

@@ -331,6 +331,20 @@ Result<void> take_tenants(const ScenarioSpec& spec, ScenarioParts& parts,
   return take_file("tenants", path, parts);
 }
 
+/// Reads the prices of the cluster's GPUs.
+Result<void> take_prices(const ScenarioSpec& spec, ScenarioParts& parts) {
+  auto prices = GpuPrices::parse(spec.price, parts.cluster);
+  if (!prices) return fail(std::move(prices.error()));
+  parts.prices = *std::move(prices);
+  if (parts.prices.empty()) return {};
+  const std::vector<std::string> without = parts.prices.types_without_price();
+  if (!without.empty())
+    note(parts, NoteKind::Cluster, 0,
+         fmt::format("no price of GPUs of {}: the cost of jobs on them is unknown (--price)",
+                     fmt::join(without, ", ")));
+  return {};
+}
+
 /// Gives jobs that may have other numbers of GPUs their throughput curves.
 Result<void> take_curves(bool strict, ScenarioParts& parts) {
   const auto added = add_curves(parts.workload, parts.cluster, *parts.pricing, strict);
@@ -501,6 +515,7 @@ Result<ScenarioParts> prepare_parts(ScenarioSpec given, const PolicyRegistry& re
   parts.policies = std::move(rules->policies);
   parts.placement = rules->placement;
   if (auto read = read_inputs(spec, parts, warnings); !read) return fail(read.error());
+  if (auto taken = take_prices(spec, parts); !taken) return fail(taken.error());
   if (auto taken = take_tenants(spec, parts, warnings); !taken) return fail(taken.error());
   take_policy_files(parts);
   if (auto done = complete_jobs(spec, rules->transformations, parts, warnings); !done)

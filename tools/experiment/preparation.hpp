@@ -11,6 +11,7 @@
 #include "policies/registry.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "sched/disruption/disruptions.hpp"
+#include "sched/metrics/gpu_prices.hpp"
 #include "sched/metrics/job_groups.hpp"
 #include "sched/placement/placement.hpp"
 #include "sched/simulation/policy.hpp"
@@ -45,6 +46,7 @@ struct ScenarioParts {
   ScenarioSpec spec;
   Workload workload;
   ClusterSpec cluster;
+  GpuPrices prices{};
   TenantTree tenants;
   PlacementKind placement = PlacementKind::Count;
   std::optional<JobGrouping> by{};            ///< property of jobs that groups figures

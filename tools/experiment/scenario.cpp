@@ -92,6 +92,7 @@ Result<RunResult> Scenario::run(const std::string& policy, const RunOptions& opt
     const SimulationOptions simulation{.placement = parts.placement,
                                        .strict = parts.spec.trace.strict,
                                        .record_segments = options.record_segments,
+                                       .count_gpu_types = !parts.prices.empty(),
                                        .policy_name = prepared->spec,
                                        .disruptions = is_disrupted ? &*parts.disruptions : nullptr,
                                        .gang_speed_model = parts.gang_speed_model.get(),
@@ -101,7 +102,7 @@ Result<RunResult> Scenario::run(const std::string& policy, const RunOptions& opt
     auto result = simulate(parts.workload, parts.cluster, *prepared->policy, simulation);
     const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
     if (!result) return fail(std::move(result.error()));
-    Summary summary = summarize(parts.workload, parts.cluster, *result, policy, parts.by);
+    Summary summary = summarize(parts.workload, parts.cluster, *result, policy, parts.by, parts.prices);
     return RunResult{std::move(summary), *std::move(result), wall_s};
   });
 }
@@ -141,6 +142,9 @@ const Workload& Scenario::workload() const {
 }
 const ClusterSpec& Scenario::cluster() const {
   return state_->parts.cluster;
+}
+const GpuPrices& Scenario::prices() const {
+  return state_->parts.prices;
 }
 const TenantTree& Scenario::tenants() const {
   return state_->parts.tenants;

@@ -72,6 +72,8 @@ class Scenario {
   const Workload& workload() const;
   /// Cluster of the spec, or of the trace.
   const ClusterSpec& cluster() const;
+  /// Prices of the cluster's GPUs; empty if none is given.
+  const GpuPrices& prices() const;
   /// Tenants that share the cluster; empty if none is given.
   const TenantTree& tenants() const;
   /// Placement of the spec, with `auto` resolved.

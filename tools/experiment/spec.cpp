@@ -47,6 +47,7 @@ void for_each_field(auto& spec, const Visit& visit) requires requires {
   visit(SpecField{"", "tenant_tree", "--tenant-tree"}, spec.tenant_tree);
   visit(SpecField{"", "placement", "--placement"}, spec.placement);
   visit(SpecField{"", "policies", "--policies"}, spec.policies);
+  visit(SpecField{"", "price", "--price"}, spec.price);
   visit(SpecField{"pricing", "profile", "--profile"}, spec.pricing.profile);
   visit(SpecField{"pricing", "stack", "--stack"}, spec.pricing.stack);
   visit(SpecField{"pricing", "calibration", "--calibrate"}, spec.pricing.calibration);

@@ -47,11 +47,12 @@ struct ScenarioSpec {
   TransformationArguments transformations{};  ///< changes to the jobs of the trace
   DisruptionArguments disruptions{};          ///< interruptions of jobs and their costs
   std::vector<std::string> policies{};        ///< specs, `NAME:key=value,...`
-  std::string timeline = "auto";              ///< `always`, `never` or `auto`
-  std::string by{};                           ///< `tenant`, `user`, `queue`, `type` or `size`; empty: none
-  bool spreadsheet_safe = false;              ///< names in tables are safe to open in spreadsheets
-  std::string command{};                      ///< original command, for people; may be empty
-  SpecFiles files{};                          ///< files that the spec names
+  std::vector<std::string> price{};  ///< prices of GPU-hours, `TYPE=PRICE/h` or `PRICE/h`; empty: none
+  std::string timeline = "auto";     ///< `always`, `never` or `auto`
+  std::string by{};                  ///< `tenant`, `user`, `queue`, `type` or `size`; empty: none
+  bool spreadsheet_safe = false;     ///< names in tables are safe to open in spreadsheets
+  std::string command{};             ///< original command, for people; may be empty
+  SpecFiles files{};                 ///< files that the spec names
 };
 
 /// Request for `vtrain plan`.

@@ -143,6 +143,12 @@ std::string as_gpu_hours(double hours) {
   return fmt::format("{} GPU-hour{}", number, number == "1" ? "" : "s");
 }
 
+std::string as_dollars(double dollars) {
+  if (std::isnan(dollars)) return "-";
+  if (dollars >= 999.995) return "$" + with_thousands(std::llround(dollars));
+  return dollars >= 1 || dollars == 0 ? fmt::format("${:.2f}", dollars) : fmt::format("${:#.3g}", dollars);
+}
+
 std::string as_gibibytes(double bytes) {
   return fmt::format("{:.1f} GiB", bytes / kGibibyte);
 }

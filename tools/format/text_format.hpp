@@ -32,6 +32,8 @@ std::string as_days(double seconds);
 /// An iteration or a part of one with four digits, so that decimals align: `44.41 s`, `812.0 ms`; `0 s` if
 /// there is none.
 std::string iteration_text(Nanoseconds time);
+/// An amount of money: `$1,235`, `$12.30`, `$0.0123`; `-` for a value that does not exist (NaN).
+std::string as_dollars(double dollars);
 /// An amount of memory: `58.1 GiB` (2^30 bytes), the unit of GPU names: an A100 of "80 GB" has 80.0 GiB.
 std::string as_gibibytes(double bytes);
 

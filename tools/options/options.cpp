@@ -142,6 +142,10 @@ void add_result_options(CLI::App& command, ScenarioSpec& spec) {
                   "Also show the metrics by tenant, user, queue, type of GPUs requested or size (number of "
                   "GPUs requested)")
       ->check(one_of({grouping_names().begin(), grouping_names().end()}));
+  command.add_option(
+      "--price", spec.price,
+      "Price of a GPU-hour in dollars: h100=2.5/h for one GPU type, 2.5/h for all others; several "
+      "joined by commas. Adds the cost of jobs");
   add_spreadsheet_option(command, spec.spreadsheet_safe);
   command.add_flag(
       "--strict", spec.trace.strict,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -226,6 +227,43 @@ json outages_json(const ReportInput& input) {
   return num_outages == 0 ? json() : all;
 }
 
+/// Fates of the promises of a policy, as the pictures over time show them.
+constexpr std::array<std::string_view, 3> kPromiseLines = {"given", "kept", "broken"};
+
+/// Instants at which promises were given, kept and broken, each ascending.
+std::array<std::vector<SimTime>, 3> promise_times(const Workload& workload, const SimulationResult& result) {
+  std::array<std::vector<SimTime>, 3> times;
+  for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+    const Job& job = workload.jobs[i];
+    const JobOutcome& outcome = result.outcomes[i];
+    const PromiseFate fate = promise_fate(job, outcome);
+    if (fate == PromiseFate::None) continue;
+    times[0].push_back(outcome.promised);
+    if (fate == PromiseFate::Kept) {
+      times[1].push_back(outcome.finished);
+      continue;
+    }
+    const SimTime broken =
+        outcome.state == JobState::Failed ? std::min(outcome.end, job.deadline) : job.deadline;
+    times[2].push_back(std::max(outcome.promised, broken));
+  }
+  for (std::vector<SimTime>& each : times)
+    std::ranges::sort(each);
+  return times;
+}
+
+/// The number of `times` so far, as a step function from `begin` to `end` at least.
+SimulationResult counted(const std::vector<SimTime>& times, SimTime begin, SimTime end) {
+  SimulationResult count;
+  count.samples.push_back({begin, 0, {}});
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (i + 1 == times.size() || times[i + 1] != times[i])
+      count.samples.push_back({times[i], static_cast<std::uint32_t>(i + 1), {}});
+  }
+  if (count.samples.back().time < end) count.samples.push_back({end, count.samples.back().waiting_jobs, {}});
+  return count;
+}
+
 }  // namespace
 
 std::string short_name(std::string_view name) {
@@ -302,6 +340,37 @@ json time_series_json(const ReportInput& input) {
         step_series_json(reduce_samples(result->samples, SampleField::WaitingJobs, grid), grid.exact));
     out["gpus"].push_back(
         step_series_json(reduce_samples(result->samples, SampleField::GpusInUse, grid), grid.exact));
+  }
+  return out;
+}
+
+json promises_json(const ReportInput& input) {
+  json policies = json::array();
+  std::vector<SimulationResult> counts;  // [policies with promises][given, kept, broken]
+  for (std::size_t run = 0; run < input.runs.size(); ++run) {
+    const SimulationResult& result = *input.runs[run].result;
+    const auto times = promise_times(*input.workload, result);
+    if (times.front().empty()) continue;
+    policies.push_back(run);
+    const SimTime begin = std::min(input.workload->jobs.front().submit, times.front().front());
+    const SimTime end = result.samples.empty() ? begin : result.samples.back().time;
+    for (const std::vector<SimTime>& each : times)
+      counts.push_back(counted(each, begin, end));
+  }
+  if (counts.empty()) return nullptr;
+  std::vector<const SimulationResult*> lines;
+  for (const SimulationResult& count : counts)
+    lines.push_back(&count);
+  const std::size_t spans = std::clamp(kMaxSpans / lines.size(), std::size_t{50}, kMaxPoints);
+  const SampleTimes grid = make_sample_times(lines, std::min(kMaxExactTimes, 2 * spans), spans);
+  json x = json::array();
+  for (const SimTime time : grid.times)
+    x.push_back(to_seconds(time));
+  x.push_back(to_seconds(grid.end));
+  json out = {{"exact", grid.exact}, {"x", std::move(x)}, {"policies", std::move(policies)}};
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    out[std::string(kPromiseLines[i % kPromiseLines.size()])].push_back(
+        step_series_json(reduce_samples(counts[i].samples, SampleField::WaitingJobs, grid), grid.exact));
   }
   return out;
 }

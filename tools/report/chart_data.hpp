@@ -41,6 +41,13 @@ nlohmann::json distribution_json(const SortedSamples& samples);
 /// without samples.
 nlohmann::json time_series_json(const ReportInput& input);
 
+/// Promises to meet deadlines over time, for the policies that give any: `{"exact", "x": [seconds],
+/// "policies": [positions], "given": [...], "kept": [...], "broken": [...]}`. The last three have numbers of
+/// promises so far, with `{"mean", "low", "high"}` a policy in `policies` (only `mean` if exact). A promise
+/// is kept when the job is done, and broken at its deadline, or earlier if the job fails. Null without
+/// promises.
+nlohmann::json promises_json(const ReportInput& input);
+
 /// Deadlines met by job size (powers of two): `{"labels", "jobs", "met": [[count per group] per policy]}`.
 /// Only groups with deadlines; null when there are none.
 nlohmann::json deadlines_by_size_json(const ReportInput& input);

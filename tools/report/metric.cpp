@@ -46,6 +46,8 @@ std::string metric_text(const Metric& metric, double value) {
       return as_index(value);
     case MetricUnit::GpuHours:
       return short_number(value);
+    case MetricUnit::Dollars:
+      return as_dollars(value);
   }
   throw std::logic_error("a unit that is not shown");
 }

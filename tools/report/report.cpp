@@ -95,6 +95,18 @@ void add_time_series(const ReportInput& input, json& data, std::string& html) {
   data["time"] = std::move(series);
 }
 
+void add_promises(const ReportInput& input, json& data, std::string& html) {
+  json promises = promises_json(input);
+  if (promises.is_null()) return;
+  std::string caption = time_caption(
+      "Promises to meet deadlines that a policy has given, kept and broken so far, over time since the "
+      "trace's "
+      "origin. A promise is kept when its job is done, and broken when its deadline passes.",
+      promises);
+  add_figure(html, data, "promises", std::move(promises),
+             {"promises", "Promises given, kept, broken", std::move(caption), "full", ""});
+}
+
 void add_deadlines(const ReportInput& input, json& data, std::string& html) {
   json by_size = deadlines_by_size_json(input);
   json by_tenant = deadlines_by_tenant_json(input);
@@ -164,6 +176,7 @@ std::string render_report(const ReportInput& input) {
   std::string figures;
   add_distributions(input, data, figures);
   add_time_series(input, data, figures);
+  add_promises(input, data, figures);
   add_deadlines(input, data, figures);
   add_gantt(input, data, figures);
 

@@ -64,28 +64,30 @@
 
   const mostLines = 4;  // of functions of time in one picture; more become small multiples
 
-  // `source` holds one function of time for each name; `thing` is what is counted, or nothing for per cent.
-  function addTimeSeries(id, {source = data.time, names = policies, label, thing, capacity = 0}) {
-    const figure = document.getElementById(id);
-    if (!source?.[id] || !figure) return;
-    const {x, exact} = source, all = source[id], ours = names === policies;
+  // What a function of time varies between within a span, in brackets.
+  const spread = ({low, high}, at) => (!low || low[at] === high[at] ? "" : ` (${count(low[at])}\u2013${count(high[at])})`);
+  const largestOf = (all) => Math.max(0, ...all.map(({mean, high}) => (high ?? mean).reduce((a, b) => Math.max(a, b), 0)));
+
+  // Options of pictures of `all`, functions of time with `names`: of those that are `drawn`, small or not. `look` is the look of a line that is
+  // no policy's.
+  function timeLines({x, exact, all, names, label, thing, capacity = 0, most = 0, look = () => ({})}) {
+    const ours = names === policies;
     const extend = (values) => [...values, values[values.length - 1]];  // the last span ends at the last x
     const amount = (value) => (thing ? countOf(value, thing) : percent(value));
-    const spread = ({low, high}, at) => (exact || low[at] === high[at] ? "" : ` (${count(low[at])}\u2013${count(high[at])})`);
-    const largest = Math.max(thing ? 1 : 0, capacity, ...all.map(({mean, high}) => (high ?? mean).reduce((a, b) => Math.max(a, b), 0)));
+    const largest = Math.max(thing ? 1 : 0, capacity, most, largestOf(all));
 
-    const lines = (drawn, isSmall) => () => {
+    return (drawn, isSmall) => () => {
       const columns = [x], series = [{}], bands = [], policyOf = [null];
       for (const line of drawn) {
         const bounds = {label: names[line], stroke: "transparent", dash: [], width: 0};
         columns.push(extend(all[line].mean));
-        series.push(lineOf(line, {label: names[line], width: exact && !isSmall ? 2 : 1.75, ...(isSmall ? {dash: []} : {})}));
+        series.push(lineOf(line, {label: names[line], width: exact && !isSmall ? 2 : 1.75, ...(isSmall ? {dash: []} : {}), ...look(line)}));
         policyOf.push(line);
         if (exact) continue;
         columns.push(extend(all[line].high), extend(all[line].low));
         series.push(lineOf(line, bounds), lineOf(line, bounds));
         policyOf.push(line, line);
-        bands.push({series: [series.length - 2, series.length - 1], fill: faint(colourOf(line), drawn.length > 2 ? 0.13 : 0.25)});
+        bands.push({series: [series.length - 2, series.length - 1], fill: faint(look(line).stroke ?? colourOf(line), drawn.length > 2 ? 0.13 : 0.25)});
       }
       return {full: {x: [x[0], x[x.length - 1]]}, sayWindow: instant, policyOf: ours && !isSmall ? policyOf : [], data: columns, options: {
         scales: {x: {time: false}, y: {range: (plot, low, high) => [0, (isSmall ? largest : Math.max(thing ? 1 : 0, high, capacity)) * 1.04]}},
@@ -103,9 +105,16 @@
         })],
       }};
     };
+  }
 
+  // `source` holds one function of time for each name; `thing` is what is counted, or nothing for per cent.
+  function addTimeSeries(id, {source = data.time, names = policies, label, thing, capacity = 0}) {
+    const figure = document.getElementById(id);
+    if (!source?.[id] || !figure) return;
+    const {x, exact} = source, all = source[id], ours = names === policies;
+    const lines = timeLines({x, exact, all, names, label, thing, capacity});
     if (ours && names.length > mostLines) {
-      addMultiples(figure, lines);
+      addMultiples(figure, [...policies.keys()], (policy) => lines([policy], true));
     } else {
       addChart(id, 280, lines([...names.keys()], false), {group: "time"});
     }
@@ -116,17 +125,50 @@
     }));
   }
 
-  // One small picture a policy, with the same axes.
-  function addMultiples(figure, lines) {
+  // What policies promised: three lines for each policy that gives promises.
+  function addPromises() {
+    const figure = document.getElementById("promises"), promises = data.promises;
+    if (!promises || !figure) return;
+    const {x, exact, policies: mine} = promises, names = ["given", "kept", "broken"];
+    const looks = () => [{stroke: css("--soft"), dash: [2, 3]}, {stroke: css("--met"), dash: []}, {stroke: css("--missed"), dash: [9, 4]}];
+    const most = largestOf(promises.given);
+    const linesOf = (policy, isSmall) => {
+      const all = names.map((name) => promises[name][mine.indexOf(policy)]);
+      return timeLines({x, exact, all, names, label: "promises", thing: "promise", most, look: (line) => looks()[line]})([0, 1, 2], isSmall);
+    };
+    if (mine.length > 1) {
+      addMultiples(figure, mine, (policy) => linesOf(policy, true), () => []);  // a policy's key would look like a line's
+    } else {
+      addChart("promises", 280, linesOf(mine[0], false), {group: "time"});
+    }
+    const key = (name) => {
+      const line = keyOf(mine[0]);
+      line.firstElementChild.setAttribute("class", `promise-${name}`);
+      return line;
+    };
+    const legend = element("div", {class: "legend"});
+    if (mine.length === 1 && policies.length > 1) legend.append(element("span", {class: "swatch"}, `${policies[mine[0]]}:`));
+    for (const name of names) legend.append(element("span", {class: "swatch"}, key(name), name));
+    figure.querySelector(".chart").after(legend);
+    const columns = mine.flatMap((policy, index) => names.map((name) => ({title: mine.length > 1 ? `${policies[policy]}: ${name}` : name, line: promises[name][index]})));
+    addTable(figure, () => ({
+      head: ["From", ...columns.map(({title}) => title)],
+      body: x.slice(0, -1).map((from, at) => [instant(from), ...columns.map(({line}) => count(line.mean[at]) + spread(line, at))]),
+    }));
+  }
+
+  // One small picture for each of some policies, with the same axes; `keysOf` a policy stand before its name.
+  function addMultiples(figure, shown, linesOf, keysOf = (policy) => [keyOf(policy)]) {
     const place = figure.querySelector(".chart");
     const label = place.getAttribute("aria-label");
     for (const name of ["role", "aria-roledescription", "aria-label", "aria-describedby", "tabindex"]) place.removeAttribute(name);
     place.classList.add("multiples");
-    policies.forEach((name, policy) => {
+    shown.forEach((policy) => {
+      const name = policies[policy];
       const chart = element("div", {class: "chart", tabindex: "0", role: "application", "aria-roledescription": "chart", "aria-label": `${name}: ${label}`, "aria-describedby": "help"});
-      const cell = element("div", {class: "cell"}, element("p", {}, keyOf(policy), name), chart);
+      const cell = element("div", {class: "cell"}, element("p", {}, ...keysOf(policy), name), chart);
       place.append(cell);
-      makeChart(chart, 170, lines([policy], true), {group: "time", paperWidth: 310, cell, policy});
+      makeChart(chart, 170, linesOf(policy), {group: "time", paperWidth: 310, cell, policy});
     });
   }
 
@@ -226,6 +268,7 @@
   addDistribution("wait");
   addTimeSeries("waiting", {label: "jobs", thing: "job"});
   addTimeSeries("gpus", {label: "GPUs", thing: "GPU", capacity: data.totalGpus});
+  addPromises();
   addDeadlineBars("bySize", "GPUs");
   addDeadlineBars("byTenant", "");
   addGantt();

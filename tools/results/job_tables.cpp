@@ -26,6 +26,7 @@ void append_value(std::string& out, const JobValue& value, CellText cells) {
     if constexpr (std::is_same_v<Value, bool>) out += known ? "true" : "false";
     if constexpr (std::is_same_v<Value, SimDuration>) append_ns_as_seconds(out, known.count());
     if constexpr (std::is_same_v<Value, GpuTime>) known.append_to(out);
+    if constexpr (std::is_same_v<Value, double>) out += fmt::format("{}", known);
   };
   std::visit(append, value);
 }
@@ -33,7 +34,7 @@ void append_value(std::string& out, const JobValue& value, CellText cells) {
 }  // namespace
 
 void write_jobs_csv(OutputFile& file, const Workload& workload, const SimulationResult& result,
-                    CellText cells) {
+                    const GpuPrices& prices, CellText cells) {
   std::string row;
   for (const JobColumn& column : job_columns()) {
     row += row.empty() ? "" : ",";
@@ -43,8 +44,10 @@ void write_jobs_csv(OutputFile& file, const Workload& workload, const Simulation
   // Written row by row: a million rows need no second copy in memory.
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
     row.clear();
+    const JobRow job{workload, workload.jobs[i], result.outcomes[i],
+                     prices.cost(result, JobId(static_cast<std::uint32_t>(i)))};
     for (const JobColumn& column : job_columns()) {
-      append_value(row, column.value({workload, workload.jobs[i], result.outcomes[i]}), cells);
+      append_value(row, column.value(job), cells);
       row += ',';
     }
     row.back() = '\n';

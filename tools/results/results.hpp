@@ -41,9 +41,9 @@ std::string cluster_timeline(const Workload& workload, std::int32_t num_nodes,
 /// trace's origin with as many digits as needed; values that a job lacks (a start, a deadline) are empty.
 /// Under policies that work in slots (`elasticflow`, `elasticflow-edf`, `elasticflow-las`) `end_s` is the end
 /// that the policy books, in whole seconds or slots. `finished_s` is the instant at which the work was done,
-/// possibly earlier; it decides `deadline_met`. `cells` selects the format of names.
+/// possibly earlier; it decides `deadline_met`. `prices` give costs; `cells` selects the format of names.
 void write_jobs_csv(OutputFile& file, const Workload& workload, const SimulationResult& result,
-                    CellText cells);
+                    const GpuPrices& prices, CellText cells);
 
 /// Text of `interruptions.csv`: a row for each job that was interrupted or lost GPU time.
 std::string interruptions_to_csv(const Workload& workload, const SimulationResult& result, CellText cells);

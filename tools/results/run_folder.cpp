@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -134,7 +135,7 @@ Result<std::vector<std::string>> write_run(StagedFolder& folder, const fs::path&
   std::vector<std::string> names = {(place / "jobs.csv").string()};
   auto jobs = folder.open(names.back());
   if (!jobs) return fail(std::move(jobs.error()));
-  write_jobs_csv(*jobs, workload, result, cells);
+  write_jobs_csv(*jobs, workload, result, scenario.prices(), cells);
   auto written = jobs->finish();
   const auto write = [&](std::string_view name, const std::string& content) {
     if (!written) return;
@@ -244,6 +245,7 @@ ordered_json scenario_to_json(const Scenario& scenario) {
           {"deadlines", scenario.deadlines_are_made() ? spec.transformations.deadlines : "trace"},
           {"run_times", spec.transformations.run_times},
           {"interruption_cost", spec.disruptions.interruption_cost},
+          {"price", spec.price.empty() ? "none" : fmt::format("{}", fmt::join(spec.price, ","))},
           {"failures", spec.disruptions.failures}};
 }
 

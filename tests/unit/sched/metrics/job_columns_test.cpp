@@ -40,8 +40,8 @@ TEST_CASE("job_columns: what a job never had is nothing") {
   CHECK(value_of("submit_s", row) == JobValue(at(5).time_since_epoch()));
   CHECK(value_of("state", row) == JobValue(std::string_view("rejected")));
   CHECK(value_of("num_gpus", row) == JobValue(std::int64_t{3}));
-  for (const char* column :
-       {"tenant", "model", "start_s", "end_s", "jct_s", "queueing_delay_s", "deadline_s", "deadline_met"}) {
+  for (const char* column : {"tenant", "model", "start_s", "end_s", "jct_s", "queueing_delay_s", "deadline_s",
+                             "deadline_met", "tardiness_s", "promise", "cost"}) {
     CAPTURE(column);
     CHECK(value_of(column, row) == JobValue());
   }
@@ -55,6 +55,12 @@ TEST_CASE("job_columns: what a job never had is nothing") {
   CHECK(value_of("queueing_delay_s", row) == JobValue(SimDuration(at(7) - at(5))));
   CHECK(value_of("deadline_met", row) == JobValue(false));
   CHECK(value_of("preemptions", row) == JobValue(std::int64_t{0}));
+  CHECK(value_of("tardiness_s", row) == JobValue(SimDuration(at(1) - at(0))));
+  CHECK(value_of("promise", row) == JobValue());
+  CHECK(value_of("cost", row) == JobValue());
+  outcome.promised = at(5);
+  CHECK(value_of("promise", row) == JobValue(std::string_view("broken")));
+  CHECK(value_of("cost", {workload, job, outcome, 0.25}) == JobValue(0.25));
 }
 
 }  // namespace

@@ -127,6 +127,40 @@ TEST_CASE("metrics: GPUs are in use until the last one is given back, not until 
   CHECK(summary.gpu_utilization == doctest::Approx(4040.0 / 4080));
 }
 
+TEST_CASE("metrics: promises are kept by completing by the deadline") {
+  Replay replay;
+  for (const JobState state : {JobState::Completed, JobState::Completed, JobState::Failed, JobState::Rejected,
+                               JobState::Unfinished, JobState::Cancelled}) {
+    replay.add(0, 0, 10, 1, state).deadline = at(10);
+    replay.result.outcomes.back().promised = at(0);
+  }
+  replay.workload.jobs[1].deadline = at(9);
+  replay.add(0, 0, 10, 1).deadline = at(9);  // nothing was promised
+  const Summary summary = replay.summary();
+  CHECK(summary.promises_given == 5);
+  CHECK(summary.promises_kept == 1);
+  CHECK(summary.promises_broken == 4);
+  // Over the three jobs that completed: 0, 1 and 1.
+  CHECK(summary.avg_tardiness_s == doctest::Approx(2.0 / 3));
+  CHECK(summary.p95_tardiness_s == 1);
+}
+
+TEST_CASE("metrics: losses that are not known are no zeros") {
+  Replay replay;
+  replay.add(0, 0, 3600, 4);
+  CHECK(replay.summary().total_lost_gpu_hours == 0);
+  CHECK(replay.summary().useful_gpu_hours == 4);
+  CHECK(replay.summary().runtime_goodput == 1);
+  replay.result.losses.resize(1);
+  replay.result.losses[0][LossCause::Resize].add(std::chrono::hours(1), GpuCount(1));
+  CHECK(replay.summary().total_lost_gpu_hours == 1);
+  CHECK(replay.summary().runtime_goodput == 0.75);
+  replay.result.losses_known = false;
+  CHECK(std::isnan(replay.summary().total_lost_gpu_hours));
+  CHECK(std::isnan(replay.summary().useful_gpu_hours));
+  CHECK(std::isnan(replay.summary().runtime_goodput));
+}
+
 TEST_CASE("metrics: deadlines are met by completing at or before them") {
   Replay replay;
   replay.add(0, 0, 10, 4).deadline = at(10);

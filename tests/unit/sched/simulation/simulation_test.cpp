@@ -64,6 +64,59 @@ TEST_CASE("simulator: parts of GPUs count as parts, but a gang that needs severa
   CHECK(result->outcomes[1].gpu_time.seconds() == 200);
 }
 
+TEST_CASE("simulator: a promise is noted when it is first given, for jobs with a deadline") {
+  Workload workload;
+  add_job(workload, 0, 10, 8);
+  add_job(workload, 3, 5, 4);
+  add_job(workload, 3, 5, 4);
+  workload.jobs[1].deadline = at(16);
+  workload.jobs[2].deadline = at(30);
+  const auto promise_all = [](SchedulingPass& pass) {
+    for (std::uint32_t job = 0; job < pass.jobs().size(); ++job) {
+      if (pass.is_live(JobId(job))) pass.promise(JobId(job));
+    }
+    start_all(pass);
+  };
+  const auto result = run(workload, promise_all);
+  REQUIRE(result);
+  CHECK_FALSE(result->outcomes[0].has_promise());
+  CHECK(result->outcomes[1].promised == at(3));
+  CHECK(result->outcomes[2].promised == at(3));
+  CHECK(result->losses_known);
+
+  const auto too_late = run(workload, [](SchedulingPass& pass) {
+    for (const JobId job : pass.ended())
+      pass.promise(job);
+    start_all(pass);
+  });
+  REQUIRE_FALSE(too_late);
+  CHECK(too_late.error().message.find("made a promise to job number 0, which neither waits nor runs") !=
+        std::string::npos);
+}
+
+TEST_CASE("simulator: GPU time is counted by type where placement tells types apart") {
+  Workload workload;
+  add_job(workload, 0, 10, 4);
+  const auto gpu_time = [&workload](PlacementKind placement, const char* cluster) {
+    SimulationOptions options;
+    options.placement = placement;
+    options.count_gpu_types = true;
+    return run(workload, start_all, options, cluster)->gpu_time_by_type;
+  };
+  const auto by_node = gpu_time(PlacementKind::Yarn, "1x4:a100+1x4:h100");
+  REQUIRE(by_node.size() == 2);
+  CHECK(by_node[0].seconds() == 40);
+  CHECK(by_node[1].seconds() == 0);
+  CHECK(gpu_time(PlacementKind::Count, "1x4:a100+1x4:h100").empty());
+  CHECK(gpu_time(PlacementKind::Yarn, "1x4:a100+1x4:a100").empty());
+  workload.jobs[0].gpu_type = workload.gpu_type("h100|a100");
+  workload.jobs[0].num_gpus = GpuCount(6);
+  const auto counted = gpu_time(PlacementKind::Count, "1x4:a100+1x4:h100");
+  REQUIRE(counted.size() == 2);
+  CHECK(counted[0].seconds() == 40);
+  CHECK(counted[1].seconds() == 20);
+}
+
 TEST_CASE("simulator: jobs too large for the cluster count as done") {
   // Jobs are counted 1,024 at a time.
   Workload workload;

@@ -98,6 +98,47 @@ std::string without_comments(std::string page) {
 
 }  // namespace
 
+TEST_CASE("report: promises over time, of the policies that give any") {
+  Example example;
+  example.input.cluster = {{{1, GpuCount(8), "a100"}}};
+  for (const std::int64_t submit_s : {0, 10, 20, 30}) {
+    Job job;
+    job.name = "job";
+    job.submit = SimTime(std::chrono::seconds(submit_s));
+    job.duration = std::chrono::seconds(20);
+    job.deadline = job.submit + std::chrono::seconds(25);
+    example.workload.jobs.push_back(job);
+  }
+  for (int policy = 0; policy < 2; ++policy) {
+    SimulationResult& result = example.results.emplace_back();
+    for (std::size_t i = 0; i < 4; ++i) {
+      JobOutcome& outcome = result.outcomes.emplace_back();
+      outcome.state = JobState::Completed;
+      outcome.start = example.workload.jobs[i].submit;
+      outcome.end = outcome.finished = outcome.start + std::chrono::seconds(20);
+    }
+    result.samples = {{SimTime{}, 0, GpuCount(1)}, {SimTime(std::chrono::seconds(90)), 0, GpuCount(0)}};
+  }
+  CHECK_FALSE(chart_data(render(example)).contains("promises"));
+
+  // The second policy promises at 1, 11 and 21. The job of the second promise ends at 40, 5 s late, and that
+  // of the third never ends.
+  SimulationResult& result = example.results[1];
+  for (std::size_t i = 0; i < 3; ++i)
+    result.outcomes[i].promised = example.workload.jobs[i].submit + std::chrono::seconds(1);
+  result.outcomes[1].end = result.outcomes[1].finished = SimTime(std::chrono::seconds(40));
+  result.outcomes[2].state = JobState::Unfinished;
+  const std::string page = render(example);
+  CHECK(page.find("Promises given, kept, broken") != std::string::npos);
+  const nlohmann::json promises = chart_data(page)["promises"];
+  CHECK(promises["exact"] == true);
+  CHECK(promises["policies"] == nlohmann::json({1}));
+  CHECK(promises["x"] == nlohmann::json({0.0, 1.0, 11.0, 20.0, 21.0, 35.0, 45.0, 90.0, 90.0}));
+  CHECK(promises["given"][0]["mean"] == nlohmann::json({0.0, 1.0, 2.0, 2.0, 3.0, 3.0, 3.0, 3.0}));
+  CHECK(promises["kept"][0]["mean"] == nlohmann::json({0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0}));
+  CHECK(promises["broken"][0]["mean"] == nlohmann::json({0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 2.0}));
+}
+
 TEST_CASE("report: foreign text cannot become markup or script") {
   Example example = make_example(40, 2, true, true);
   example.input.trace_name = kHostile;
