@@ -384,4 +384,33 @@ TEST_CASE("reasons: a job starts once its reason is taken away") {
   }
 }
 
+TEST_CASE("reasons: a rejected job is admitted with the deadline that its reason names") {
+  for (const std::string spec : {"edf-admission", "elasticflow"}) {
+    int checked = 0;
+    for (std::uint64_t seed = 0; seed < rounds(6); ++seed) {
+      const Workload workload = random_workload(seed, 50, kMaxGpus, kTick);
+      const Explained before = explain(workload, "1x16", {spec});
+      for (const ReasonChange& change : before.changes) {
+        if (change.reason != WaitReason::Rejected) continue;
+        CAPTURE(spec);
+        CAPTURE(seed);
+        CAPTURE(change.job.value);
+        REQUIRE(!change.at);
+        const Explained watched = explain(workload, "1x16", {spec}, change.job);
+        REQUIRE(!watched.watched.empty());
+        const std::optional<SimTime> deadline = watched.watched.back().at;
+        if (!deadline) continue;
+        REQUIRE(*deadline > workload.jobs[change.job.value].deadline);
+        Workload later = without(workload, {});
+        later.jobs[change.job.value].deadline = *deadline;
+        const Explained after = explain(later, "1x16", {spec});
+        REQUIRE(after.result.outcomes[change.job.value].state != JobState::Rejected);
+        ++checked;
+      }
+    }
+    CAPTURE(spec);
+    CHECK(checked >= 20);
+  }
+}
+
 }  // namespace vtrain::testing
