@@ -176,16 +176,21 @@ class Counterfactual {
     return next;
   }
 
-  /// True if the jobs of both worlds held the same GPUs before the instant.
+  /// True if the jobs of both worlds held the same GPUs before the instant, and if of the others the same
+  /// ones start at it.
   bool is_same_before(const Workload& rest, const SimulationResult& after) const {
     for (std::uint32_t i = 0; i < rest.jobs.size(); ++i) {
-      const auto a = segments_of(before_.result, find_job(workload_, rest.jobs[i].name));
+      const JobId job = find_job(workload_, rest.jobs[i].name);
+      const auto a = segments_of(before_.result, job);
       const auto b = segments_of(after, JobId(i));
-      const auto begins_before = [this](const JobSegment& each) { return each.begin < change_.time; };
+      const auto begins_before = [&](const JobSegment& each) {
+        return each.begin < change_.time || (job != change_.job && each.begin == change_.time);
+      };
       const auto num_a = std::ranges::count_if(a, begins_before);
       if (num_a != std::ranges::count_if(b, begins_before)) return false;
       for (std::size_t n = 0; n < static_cast<std::size_t>(num_a); ++n) {
-        if (a[n].begin != b[n].begin || a[n].num_gpus != b[n].num_gpus) return false;
+        if (a[n].begin != b[n].begin || a[n].num_gpus != b[n].num_gpus || a[n].parts != b[n].parts)
+          return false;
         if (std::min(a[n].end, change_.time) != std::min(b[n].end, change_.time)) return false;
       }
     }
