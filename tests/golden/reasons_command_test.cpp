@@ -198,6 +198,61 @@ deadline  none
   }
 }
 
+TEST_CASE("reasons: the stories of jobs that lose their GPUs, and of one that is turned away") {
+  const TemporaryFolder work;
+  const std::string command = "--interruption-cost none --trace ";
+  work.write("preempted.csv", "job_id,submit_s,num_gpus,duration_s\na,0,4,100\nb,5,4,10\nc,14,4,20\n");
+  // 5 s and 95 s are its 100 s of work. `b` takes the GPUs for 10 s, then `c` for 20 s.
+  CHECK(run_vtrain("replay --cluster 1x4 --policy srtf --job a " + command + "preempted.csv", work.path())
+            .out ==
+        R"(job a: policy srtf, 1 x 4, 4 GPUs
+
+at s       for  the job
+   0            is submitted: asks for 4 GPUs, takes 1 m 40 s on them
+   0       5 s  runs on 4 GPUs; is preempted
+   5      10 s  waits: job b has taken its GPUs
+  15      20 s  waits: too few GPUs are free: 4 asked, 0 free
+  35  1 m 35 s  runs on 4 GPUs
+ 130            is done
+
+waited    30 s: gpus 20 s (66.7 %), preempted 10 s (33.3 %)
+ran       1 m 40 s, 0.111 GPU-hours: 1 preemption, 0 resizes, 0 failures
+deadline  none
+)");
+
+  // Without checkpoints it begins again when the node is back: 40 s of work are lost.
+  work.write("failed.csv", "job_id,submit_s,num_gpus,duration_s\na,0,8,100\n");
+  work.write("outages.csv", "node,begin_s,end_s\n0,40,70\n");
+  CHECK(run_vtrain("replay --cluster 2x4 --placement consolidate --outages outages.csv --job a " + command +
+                       "failed.csv",
+                   work.path())
+            .out == R"(job a: policy fifo, 2 x 4, 8 GPUs
+
+at s       for  the job
+   0            is submitted: asks for 8 GPUs, takes 1 m 40 s on them
+   0      40 s  runs on 8 GPUs: 4 on node 0, 4 on node 1; a node fails
+  40      30 s  waits: it asks for more GPUs than are in service: 8 asked, 4 in service
+  70  1 m 40 s  runs on 8 GPUs: 4 on node 0, 4 on node 1
+ 170            is done
+
+waited    30 s: out_of_service 30 s (100.0 %)
+ran       2 m 20 s, 0.311 GPU-hours: 0 preemptions, 0 resizes, 1 failure
+deadline  none
+)");
+
+  work.write("late.csv", "job_id,submit_s,num_gpus,duration_s,deadline_s\na,0,4,100,100\nb,1,4,50,60\n");
+  CHECK(run_vtrain("replay --cluster 1x4 --policy edf-admission --job b " + command + "late.csv", work.path())
+            .out == R"(job b: policy edf-admission, 1 x 4, 4 GPUs
+
+at s     for  the job
+   1          is submitted: asks for 4 GPUs, takes 50 s on them, deadline at 60 s
+   1          is rejected by the policy; with a deadline at 150 s it would have been admitted
+
+waited    0 s
+deadline  missed
+)");
+}
+
 TEST_CASE("reasons: bad input") {
   const TemporaryFolder work;
   work.write("jobs.csv", kFourGpus);

@@ -48,7 +48,7 @@ struct ReplayArguments {
   unsigned threads = 0;
   std::string command;              ///< command line as typed
   std::filesystem::path decisions;  ///< file for the reasons of waiting jobs; empty: none
-  std::optional<std::string> job;   ///< job whose story is told
+  std::optional<std::string> job;   ///< job whose story is printed
 };
 
 /// Skipped rows of the trace, and assumptions.

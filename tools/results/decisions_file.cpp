@@ -78,15 +78,20 @@ void append_references(std::string& out, const Workload& workload, const ReasonC
 
 }  // namespace
 
-void append_reason_line(std::string& out, const Workload& workload, const ReasonChange& change) {
-  append_time(out, R"({"time_s":)", change.time);
-  out += R"(,"job":)";
-  append_name(out, workload.jobs[change.job.value].name);
-  out += R"(,"reason":")";
-  out += info_of(change.reason).word;
-  out += '"';
-  append_references(out, workload, change);
-  out += "}\n";
+void DecisionsFile::append(const ReasonChange& change) {
+  if (begin_.empty() || change.time != time_) {
+    begin_.clear();
+    append_time(begin_, R"({"time_s":)", change.time);
+    begin_ += R"(,"job":)";
+    time_ = change.time;
+  }
+  lines_ += begin_;
+  append_name(lines_, workload_->jobs[change.job.value].name);
+  lines_ += R"(,"reason":")";
+  lines_ += info_of(change.reason).word;
+  lines_ += '"';
+  append_references(lines_, *workload_, change);
+  lines_ += "}\n";
 }
 
 Result<DecisionsFile> DecisionsFile::create(const std::filesystem::path& path, const Workload& workload) {
@@ -98,7 +103,7 @@ Result<DecisionsFile> DecisionsFile::create(const std::filesystem::path& path, c
 void DecisionsFile::take(std::span<const ReasonChange> changes) {
   lines_.clear();
   for (const ReasonChange& change : changes)
-    append_reason_line(lines_, *workload_, change);
+    append(change);
   file_.write(lines_);
 }
 

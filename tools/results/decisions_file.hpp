@@ -12,10 +12,8 @@
 
 namespace vtrain {
 
-/// Appends one change of a reason as a line of JSON, as `docs/reasons.md` describes it.
-void append_reason_line(std::string& out, const Workload& workload, const ReasonChange& change);
-
-/// Writes changes of reasons as they come, to a file that appears under its name when it is complete.
+/// Writes changes of reasons as they come, a line of JSON each (`docs/reasons.md`). The file appears under
+/// its name when it is complete.
 class DecisionsFile final : public ReasonObserver {
  public:
   /// Creates the file. `workload` is that of the replay and outlives the file.
@@ -28,9 +26,14 @@ class DecisionsFile final : public ReasonObserver {
  private:
   DecisionsFile(AtomicFile file, const Workload& workload) : file_(std::move(file)), workload_(&workload) {}
 
+  /// Appends one change as a line.
+  void append(const ReasonChange& change);
+
   AtomicFile file_;
   const Workload* workload_;
   std::string lines_;  ///< lines of the changes that are taken in
+  SimTime time_{};     ///< time of the last line
+  std::string begin_;  ///< beginning of all lines of that time; empty before the first
 };
 
 }  // namespace vtrain
