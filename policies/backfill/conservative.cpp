@@ -15,6 +15,7 @@
 #include "policies/backfill/gpu_forecast.hpp"
 #include "policies/backfill/slot_bounds.hpp"
 #include "policies/base/policies.hpp"
+#include "sched/simulation/gpus_by_type.hpp"
 
 namespace vtrain {
 namespace {
@@ -61,6 +62,33 @@ class Conservative final : public Policy {
     start_due(pass);
     // Expired bookings of overdue jobs need no pass of their own: the next one renews them.
     if (!due_.empty()) pass.wake_at(due_.begin()->first);
+  }
+
+  /// The job's own reservation, if it would fit now. Otherwise the first reservation of another job, or else
+  /// the first overdue job.
+  WaitCause holds_back(const SchedulingPass& pass, JobId id) const override {
+    const Waiting& waiting = waiting_.at(id);
+    if (waiting.booking && !waiting.is_overdue) {
+      const QueuedJob job = queued_job(pass, id);
+      const SimTime booked = waiting.booking->begin;
+      const SimTime soon = std::min(booked, pass.now() + SimDuration(1));
+      if (free_->earliest(job.gpu_type, job.num_gpus, job.booked_time(),
+                          {.from = pass.now(), .before = soon, .enough = booked}))
+        return {.reason = WaitReason::NextDecision, .at = booked};
+    }
+    const GpusByType* const by_type = pass.gpus_by_type();
+    const auto is_other = [&](const std::pair<SimTime, JobId>& booked) {
+      return booked.second != id &&
+             (by_type == nullptr ||
+              by_type->overlap(pass.job(id).gpu_type, pass.job(booked.second).gpu_type));
+    };
+    const auto due = std::ranges::find_if(due_, is_other);
+    if (due != due_.end()) return {WaitReason::Reservation, due->second, due->first};
+    const auto held = std::ranges::find_if(held_, is_other);
+    return held == held_.end() ? WaitCause{} : WaitCause{WaitReason::Reservation, held->second};
+  }
+  void append_heads(std::vector<JobId>& heads) const override {
+    if (!waiting_.empty()) heads.push_back(waiting_.begin()->first);
   }
 
  private:

@@ -49,6 +49,16 @@ class ConservativeByHosts final : public Policy {
     }
   }
 
+  /// The first reservation of another job.
+  WaitCause holds_back(const SchedulingPass&, JobId id) const override {
+    const auto booked = std::ranges::find_if(by_begin_, [id](const auto& each) { return each.second != id; });
+    if (booked == by_begin_.end()) return {};
+    return {WaitReason::Reservation, booked->second, booked->first};
+  }
+  void append_heads(std::vector<JobId>& heads) const override {
+    if (!waiting_.empty()) heads.push_back(waiting_.begin()->first);
+  }
+
  private:
   /// Waiting jobs in order of arrival, which is that of their ids. Between passes a job lacks a slot only if
   /// none was left before the end of time.

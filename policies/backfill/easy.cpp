@@ -12,6 +12,7 @@
 #include "policies/backfill/by_hosts.hpp"
 #include "policies/backfill/gpu_forecast.hpp"
 #include "policies/base/policies.hpp"
+#include "sched/simulation/gpus_by_type.hpp"
 
 namespace vtrain {
 namespace {
@@ -54,6 +55,25 @@ class Easy final : public Policy {
       backfill_arrivals(pass);
     }
     waiting_.forget_refusals();
+  }
+
+  WaitCause holds_back(const SchedulingPass& pass, JobId id) const override {
+    const GpuTypeId asked = pass.job(id).gpu_type;
+    const Head* head = head_of(asked);
+    if (head == nullptr || head->job.id == id) {
+      // Heads before it have the first choice of types.
+      const auto first = std::ranges::find_if(heads_, [&](const Head& each) {
+        return each.job.id == id || pass.gpus_by_type()->overlap(asked, each.job.gpu_type);
+      });
+      head = first == heads_.end() || first->job.id == id ? nullptr : &*first;
+    }
+    if (head == nullptr) return {};
+    const auto begin = head->booking ? std::optional(head->booking->begin) : std::nullopt;
+    return {WaitReason::Reservation, head->job.id, begin};
+  }
+  void append_heads(std::vector<JobId>& heads) const override {
+    for (const Head& head : heads_)
+      heads.push_back(head.job.id);
   }
 
  private:

@@ -16,6 +16,7 @@
 #include "policies/backfill/backfill_queue.hpp"
 #include "policies/base/policies.hpp"
 #include "policies/list/gpu_pool.hpp"
+#include "sched/simulation/gpus_by_type.hpp"
 
 namespace vtrain {
 
@@ -38,6 +39,19 @@ class EasyFast final : public Policy {
     }
     for (const JobId id : pass.arrived())
       admit(pass, id);
+  }
+
+  WaitCause holds_back(const SchedulingPass& pass, JobId id) const override {
+    const GpusByType* const by_type = pass.gpus_by_type();
+    const auto head = std::ranges::find_if(heads_, [&](const Head& each) {
+      return each.job == id || by_type == nullptr || by_type->overlap(pass.job(id).gpu_type, each.gpu_type);
+    });
+    if (head == heads_.end() || head->job == id) return {};
+    return {WaitReason::Reservation, head->job, head->shadow};
+  }
+  void append_heads(std::vector<JobId>& heads) const override {
+    for (const Head& head : heads_)
+      heads.push_back(head.job);
   }
 
  private:

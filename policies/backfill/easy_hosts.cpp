@@ -58,6 +58,14 @@ class EasyByHosts final : public Policy {
       backfill_arrivals(pass);
   }
 
+  WaitCause holds_back(const SchedulingPass&, JobId id) const override {
+    if (!head_ || head_->id == id) return {};
+    return {WaitReason::Reservation, head_->id, shadow_};
+  }
+  void append_heads(std::vector<JobId>& heads) const override {
+    if (head_) heads.push_back(head_->id);
+  }
+
  private:
   /// Running jobs by the end of their time limit, with their GPUs.
   using Running = std::map<std::pair<SimTime, JobId>, GpuRanges>;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "policies/base/earliest_deadline.hpp"
 #include "policies/base/policies.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "sched/disruption/interruption_cost.hpp"
@@ -70,11 +71,24 @@ void ElasticFlow::admit(SchedulingPass& pass, const std::vector<std::uint32_t>& 
     const bool tested = best_effort || options_.admission == AdmissionTest::Job;
     const bool admitted =
         tested && (types(pass) == nullptr ? try_admit({id}, best_effort) : try_admit_on_types(pass, id));
+    const JobId job = live_job(id).job;
     if (admitted)
-      pass.promise(live_job(id).job);
+      pass.promise(job);
     else
-      pass.reject(live_job(id).job);
+      pass.reject(job, pass.explains(job) && tested ? admitting_deadline(pass, id) : std::nullopt);
   }
+}
+
+std::optional<SimTime> ElasticFlow::admitting_deadline(const SchedulingPass& pass, std::uint32_t id) {
+  SlottedJob& job = live_job(id);
+  const auto is_admitted = [&](SimTime deadline) {
+    job.deadline = whole_seconds_passed(deadline);
+    if (types(pass) == nullptr) return planners_.front().test({{id, &job}}, false);
+    return std::ranges::any_of(types(pass)->allowed(pass.job(job.job).gpu_type), [&](std::uint32_t type) {
+      return use_type(pass, job, type) && planners_[type].test({{id, &job}}, false);
+    });
+  };
+  return earliest_deadline(pass.now(), pass.job(job.job).deadline, std::chrono::seconds(slot()), is_admitted);
 }
 
 void ElasticFlow::scale(WholeSeconds now) {

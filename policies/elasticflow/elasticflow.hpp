@@ -79,6 +79,8 @@ class ElasticFlow final : public SlottedPolicy {
   bool try_admit(const std::vector<std::uint32_t>& arrived, bool always);
   /// Admits one job to one of several types if no job is late then.
   bool try_admit_on_types(const SchedulingPass& pass, std::uint32_t id);
+  /// A deadline with which a rejected job would have been admitted.
+  std::optional<SimTime> admitting_deadline(const SchedulingPass& pass, std::uint32_t id);
   /// Gives the spare GPUs and puts `live_` into the order in which gangs are placed.
   void scale(WholeSeconds now);
   /// Charges every running job for the decision: its end moves, and the overhead is lost from its future

@@ -31,6 +31,12 @@ class ElasticFlowLas final : public Policy {
 
   void schedule(SchedulingPass& pass) override;
   ProgressRule progress_rule() const override { return ProgressRule::Policy; }
+  std::optional<SimTime> considers_at(const SchedulingPass&, JobId job) const override {
+    return arrivals_.has(job) ? next_pass_ : std::nullopt;
+  }
+  WaitCause holds_back(const SchedulingPass&, JobId) const override {
+    return next_pass_ ? WaitCause{.reason = WaitReason::NextDecision, .at = next_pass_} : WaitCause{};
+  }
 
  private:
   static constexpr std::size_t kNumQueues = 3;
@@ -67,6 +73,7 @@ class ElasticFlowLas final : public Policy {
   std::vector<std::uint32_t> running_;  ///< most GPUs first, then by arrival
   std::array<std::vector<std::uint32_t>, kNumQueues> queues_;  ///< running jobs first
   std::optional<WholeSeconds> last_decision_;
+  std::optional<SimTime> next_pass_;  ///< time at which it has asked to decide again
   std::int64_t num_decisions_ = 0;
   std::optional<WholeSeconds> next_end_;  ///< decision at which `ending_` release their GPUs
   std::vector<std::uint32_t> ending_;
@@ -84,7 +91,8 @@ void ElasticFlowLas::schedule(SchedulingPass& pass) {
   for (const auto time : {next_end_, next_demotion_}) {
     if (time && (!next || *time < *next)) next = time;
   }
-  if (next) pass.wake_at(to_sim_time(*next));
+  next_pass_ = next ? std::optional(to_sim_time(*next)) : std::nullopt;
+  if (next_pass_) pass.wake_at(*next_pass_);
 }
 
 void ElasticFlowLas::decide(SchedulingPass& pass, WholeSeconds now) {

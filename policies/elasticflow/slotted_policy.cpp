@@ -94,8 +94,10 @@ void SlottedPolicy::schedule(SchedulingPass& pass) {
     const auto next = due(pass);
     if (next && repeats_decision(pass, now)) standstill_ = std::max(*next - now, WholeSeconds{1});
   }
+  next_pass_.reset();
   if (standstill_) return;
-  if (const auto time = due(pass)) pass.wake_at(to_sim_time(std::max(*time, now + 1)));
+  if (const auto time = due(pass)) next_pass_ = to_sim_time(std::max(*time, now + 1));
+  if (next_pass_) pass.wake_at(*next_pass_);
 }
 
 std::optional<WholeSeconds> SlottedPolicy::due(const SchedulingPass& pass) const {

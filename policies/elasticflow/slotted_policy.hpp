@@ -2,6 +2,7 @@
 /// decisions at least a slot apart.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -39,6 +40,8 @@ class SlottedArrivals {
   void collect(const SchedulingPass& pass, std::optional<WholeSeconds> last_decision, bool others);
   /// Time of the decision on the collected jobs; none if there are no jobs.
   std::optional<WholeSeconds> due() const { return jobs_.empty() ? std::nullopt : std::optional(due_); }
+  /// True if a job is among the collected ones.
+  bool has(JobId job) const { return std::ranges::binary_search(jobs_, job); }
   /// Returns the collected jobs and forgets them.
   std::vector<JobId> take() { return std::exchange(jobs_, {}); }
 
@@ -119,6 +122,12 @@ class SlottedPolicy : public Policy {
   void schedule(SchedulingPass& pass) final;
   ProgressRule progress_rule() const final { return ProgressRule::Policy; }
   bool supports_disruptions() const override { return true; }
+  std::optional<SimTime> considers_at(const SchedulingPass&, JobId job) const override {
+    return arrivals_.has(job) ? next_pass_ : std::nullopt;
+  }
+  WaitCause holds_back(const SchedulingPass&, JobId) const override {
+    return next_pass_ ? WaitCause{.reason = WaitReason::NextDecision, .at = next_pass_} : WaitCause{};
+  }
 
  protected:
   /// Makes one decision. `arrived` are live from now on unless rejected; ended jobs are gone. Afterwards
@@ -182,6 +191,7 @@ class SlottedPolicy : public Policy {
   std::map<std::vector<std::pair<std::int32_t, double>>, SpeedByGpus> typed_;
   std::int64_t cluster_gpus_ = 0;
   std::optional<WholeSeconds> last_decision_;
+  std::optional<SimTime> next_pass_;          ///< time at which it has asked to decide again
   std::optional<WholeSeconds> disrupted_at_;  ///< time of a disruption that no decision has taken in yet
   /// GPUs that the last decision gave jobs, in the order of `live_`, if placement refused all of them and no
   /// job ran.

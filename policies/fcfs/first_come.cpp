@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -41,6 +42,13 @@ class Fifo final : public Policy {
     for (const JobId job : pass.arrived()) {
       if (!waiting_.empty() || !pass.try_start(job)) waiting_.push_back(job);
     }
+  }
+
+  WaitCause holds_back(const SchedulingPass&, JobId job) const override {
+    return job == waiting_.front() ? WaitCause{} : WaitCause{WaitReason::Order, waiting_.front()};
+  }
+  void append_heads(std::vector<JobId>& heads) const override {
+    if (!waiting_.empty()) heads.push_back(waiting_.front());
   }
 
  private:
@@ -98,6 +106,10 @@ class Recorded final : public Policy {
   }
 
   bool repeats_log() const override { return true; }
+  std::optional<SimTime> considers_at(const SchedulingPass& pass, JobId job) const override {
+    const SimTime start = start_of(pass.job(job));
+    return start > pass.now() ? std::optional(start) : std::nullopt;
+  }
 
   std::vector<PolicyFigure> figures() const override {
     return {{"jobs_started_later_than_recorded", static_cast<double>(late_)},

@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "policies/base/earliest_deadline.hpp"
 #include "policies/base/policies.hpp"
 #include "policies/list/gpu_pool.hpp"
 #include "policies/list/list_policy.hpp"
@@ -361,6 +362,9 @@ class EdfAdmission final : public ElasticEdf {
  private:
   bool admits(const SchedulingPass& pass, JobId job) override;
   bool gives_promises() const override { return true; }
+  std::optional<SimTime> admitting_deadline(const SchedulingPass& pass, JobId job) override;
+  /// Adds a job with a deadline to the admitted ones, unless it or one of them would be late.
+  bool try_add(const SchedulingPass& pass, const EdfSchedule::Entry& asks);
   /// The schedule ignores jobs without a deadline, which hold GPUs, too.
   bool prefers_free_types() const override { return false; }
 
@@ -373,7 +377,22 @@ bool EdfAdmission::admits(const SchedulingPass& pass, JobId id) {
   std::erase_if(admitted_, [&](const EdfSchedule::Entry& entry) { return !pass.is_live(entry.job); });
   const EdfSchedule::Entry asks(pass, id);
   if (asks.most.speed == 0) return false;
-  if (!pass.job(id).has_deadline()) return true;
+  return !pass.job(id).has_deadline() || try_add(pass, asks);
+}
+
+std::optional<SimTime> EdfAdmission::admitting_deadline(const SchedulingPass& pass, JobId id) {
+  EdfSchedule::Entry asks(pass, id);
+  if (asks.most.speed == 0) return std::nullopt;
+  const auto is_admitted = [&](SimTime deadline) {
+    asks.deadline = deadline;
+    const bool added = try_add(pass, asks);
+    if (added) std::erase_if(admitted_, [id](const EdfSchedule::Entry& entry) { return entry.job == id; });
+    return added;
+  };
+  return earliest_deadline(pass.now(), pass.job(id).deadline, std::chrono::seconds(1), is_admitted);
+}
+
+bool EdfAdmission::try_add(const SchedulingPass& pass, const EdfSchedule::Entry& asks) {
   const auto place = std::ranges::upper_bound(admitted_, asks.deadline, {}, &EdfSchedule::Entry::deadline);
   const auto index = place - admitted_.begin();
   admitted_.insert(place, asks);

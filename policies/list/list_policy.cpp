@@ -40,7 +40,7 @@ void ListPolicy::schedule(SchedulingPass& pass) {
   requeue_interrupted(pass);
   for (const JobId job : pass.arrived()) {
     if (!admits(pass, job)) {
-      pass.reject(job);
+      pass.reject(job, pass.explains(job) ? admitting_deadline(pass, job) : std::nullopt);
       continue;
     }
     if (gives_promises()) pass.promise(job);

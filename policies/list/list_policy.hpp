@@ -60,6 +60,8 @@ class ListPolicy : public Policy {
   virtual bool admits(const SchedulingPass&, JobId) { return true; }
   /// True if the policy promises to meet the deadline of each job that it admits.
   virtual bool gives_promises() const { return false; }
+  /// A deadline with which a rejected job would have been admitted. Asked only where somebody reads it.
+  virtual std::optional<SimTime> admitting_deadline(const SchedulingPass&, JobId) { return {}; }
   /// Fewest GPUs on which a job can run.
   virtual GpuCount least_gpus(const SchedulingPass& pass, JobId job) const { return pass.job(job).num_gpus; }
   /// True if running jobs may get other numbers of GPUs.

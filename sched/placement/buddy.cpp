@@ -75,6 +75,13 @@ class BuddyPlacement final : public NodePlacement {
     return true;
   }
 
+  bool has_room(const GangRequest& request) const override {
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      if (may_use(request, row) && rows_[row].smallest_free(request.num_gpus.value)) return true;
+    }
+    return false;
+  }
+
   // A gang may use a row of nodes smaller than itself.
   int most_levels(const GangRequest& request) const override {
     return request.num_gpus == GpuCount(1) ? 0 : levels_of_cluster();

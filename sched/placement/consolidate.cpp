@@ -134,6 +134,13 @@ class ConsolidatePlacement final : public TopologyPlacement {
  public:
   using TopologyPlacement::TopologyPlacement;
 
+  bool has_room(const GangRequest& request) const override {
+    const auto types = allowed(request);
+    return std::any_of(types.begin(), types.end(), [&](std::uint32_t type) {
+      return request.num_gpus.value <= topology().type(type).free;
+    });
+  }
+
   bool packs_gangs() const override { return table_.nodes().size() == 1; }
   int most_levels(const GangRequest& request) const override {
     return request.num_gpus == GpuCount(1) ? 0 : levels_of_cluster();
@@ -181,6 +188,15 @@ class ConsolidateStrictPlacement final : public TopologyPlacement {
  public:
   using TopologyPlacement::TopologyPlacement;
 
+  bool has_room(const GangRequest& request) const override {
+    const auto types = allowed(request);
+    const std::int32_t gpus = request.num_gpus.value;
+    const bool needs_one = fits_a_node(request);
+    return std::any_of(types.begin(), types.end(), [&](std::uint32_t type) {
+      return topology().nodes(type).tightest(gpus) || (!needs_one && has_room_on(type, need_of(type, gpus)));
+    });
+  }
+
   bool fits_empty(const GangRequest& request) const override {
     if (fits_a_node(request)) return true;
     const auto types = allowed(request);
@@ -227,6 +243,17 @@ class ConsolidateStrictPlacement final : public TopologyPlacement {
     if (need.rest == 0 || idle > need.nodes) return true;
     const auto host = nodes.tightest(need.rest);
     return host && host->free < need.node_size;
+  }
+
+  /// True if the nodes of a type, of one rack or of all, have room.
+  bool has_room_on(std::uint32_t type, const Need& need) const {
+    std::int32_t idle = 0;
+    for (const std::uint32_t rack : topology().type(type).racks) {
+      const FreeByTopology::Rack& here = topology().rack(rack);
+      idle += here.idle_nodes;
+      if (has_room(here.nodes, here.idle_nodes, need)) return true;
+    }
+    return has_room(topology().nodes(type), idle, need);
   }
 
   bool place_on_type(std::uint32_t type, Need need, std::vector<NodeShare>& shares) {

@@ -30,6 +30,9 @@ class CountPlacement : public Placement {
     free_ -= request.num_gpus;
     return true;
   }
+  bool has_room(const GangRequest& request) const override {
+    return request.num_gpus <= free_ || overcommits_;
+  }
   bool fits_empty(const GangRequest& request) const override { return request.num_gpus <= total_; }
   bool overcommit() final {
     overcommits_ = true;
@@ -89,6 +92,9 @@ class CountByTypePlacement final : public CountPlacement {
     for (const NodeShare& share : shares)
       free_[share.node.value] -= share.gpus.value;
     return CountPlacement::reacquire(request, shares);
+  }
+  bool has_room(const GangRequest& request) const override {
+    return sum(free_, request) >= request.num_gpus.value || overcommits_;
   }
   bool fits_empty(const GangRequest& request) const override {
     return sum(total_, request) >= request.num_gpus.value;

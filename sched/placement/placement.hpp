@@ -97,6 +97,8 @@ class Placement {
   /// Undoes a `release` with these arguments: the gang has exactly these GPUs again. False, with nothing
   /// changed, if some of them have been taken since. Their nodes must be in service.
   virtual bool reacquire(const GangRequest& request, const std::vector<NodeShare>& shares) = 0;
+  /// True if `place` would find a place for the gang now.
+  virtual bool has_room(const GangRequest& request) const = 0;
   /// True if the gang would fit on the empty cluster with all nodes in service.
   virtual bool fits_empty(const GangRequest& request) const = 0;
   /// Lets gangs hold more GPUs than there are from now on; false if this placement cannot. Call it only on an
@@ -107,8 +109,8 @@ class Placement {
   virtual GpuCount free_gpus() const = 0;
   /// GPUs in service that are wholly free; differs from `free_gpus` only where GPUs are shared.
   virtual GpuCount idle_gpus() const { return free_gpus(); }
-  /// True if `release` needs the shares that `place` appended. Otherwise `place`, `release`, `reacquire` and
-  /// `fits_empty` accept an empty list and a request with only `num_gpus` set.
+  /// True if `release` needs the shares that `place` appended. Otherwise `place`, `release`, `reacquire`,
+  /// `has_room` and `fits_empty` accept an empty list and a request with only `num_gpus` set.
   virtual bool needs_shares() const { return true; }
   /// True if every gang is on as few nodes as its GPUs fill of the largest nodes of its type.
   virtual bool packs_gangs() const = 0;

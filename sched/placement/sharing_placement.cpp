@@ -1,12 +1,14 @@
 #include "sched/placement/sharing_placement.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <utility>
 
 namespace vtrain {
 namespace {
 
-bool has_room(const NodeState& state, const GangRequest& request) {
+bool node_has_room(const NodeState& state, const GangRequest& request) {
   std::int32_t gpus = state.whole_gpus;
   if (request.gpu_share < kWholeGpu) {
     const auto first = std::lower_bound(state.parts.begin(), state.parts.end(), request.gpu_share);
@@ -176,7 +178,8 @@ std::optional<SharingPlacement::Choice> SharingPlacement::choose(const GangReque
   std::optional<Choice> best;
   for (NodesAlike* const alike : nodes_.alike()) {
     const NodeState& state = *alike->state;
-    if (!has_room(state, request) || !std::binary_search(types.begin(), types.end(), state.type)) continue;
+    if (!node_has_room(state, request) || !std::binary_search(types.begin(), types.end(), state.type))
+      continue;
     const NodeOption here = option(*alike, request);
     const bool better =
         !best || here.cost < best->option.cost ||
@@ -234,6 +237,41 @@ bool SharingPlacement::place_on_nodes(std::uint32_t type, std::int32_t num_gpus,
     nodes_.give_back_whole(shares[i].node.value, shares[i].gpus.value);
   shares.resize(first_share);
   return false;
+}
+
+bool SharingPlacement::has_room(const GangRequest& request) const {
+  if (request.num_gpus > free_gpus()) return false;
+  const auto types = allowed(request);
+  if (fits_a_node(request)) {
+    return std::ranges::any_of(nodes_.alike(), [&](const NodesAlike* alike) {
+      const NodeState& state = *alike->state;
+      return node_has_room(state, request) && std::binary_search(types.begin(), types.end(), state.type);
+    });
+  }
+  return std::any_of(types.begin(), types.end(),
+                     [&](std::uint32_t type) { return has_room_on_nodes(type, request.num_gpus.value); });
+}
+
+bool SharingPlacement::has_room_on_nodes(std::uint32_t type, std::int32_t num_gpus) const {
+  std::map<std::int32_t, std::int64_t, std::greater<>> idle;  // wholly free nodes by size
+  std::int32_t largest_part = 0;                              // most whole GPUs on another node
+  for (const NodesAlike* const alike : nodes_.alike()) {
+    const NodeState& state = *alike->state;
+    if (state.type != type) continue;
+    if (state.idle())
+      idle[state.num_gpus] += static_cast<std::int64_t>(alike->nodes.size());
+    else
+      largest_part = std::max(largest_part, state.whole_gpus);
+  }
+  std::int64_t needed = num_gpus;
+  for (auto& [size, count] : idle) {
+    const std::int64_t taken = std::min(count, needed / size);
+    needed -= taken * size;
+    count -= taken;
+  }
+  return needed <= largest_part || std::ranges::any_of(idle, [&](const auto& nodes) {
+           return nodes.second > 0 && nodes.first >= needed;
+         });
 }
 
 void SharingPlacement::set_in_service(NodeId node, bool in_service) {

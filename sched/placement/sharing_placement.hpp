@@ -127,6 +127,7 @@ class SharingPlacement : public NodePlacement {
   SharingPlacement(PlacementKind kind, const ClusterSpec& cluster, const Workload& workload);
 
   bool place(const GangRequest& request, std::vector<NodeShare>& shares) final;
+  bool has_room(const GangRequest& request) const final;
   void release(const GangRequest& request, const std::vector<NodeShare>& shares) final;
   bool reacquire(const GangRequest& request, const std::vector<NodeShare>& shares) final;
   GpuCount free_gpus() const final { return nodes_.partly_free_gpus(); }
@@ -148,6 +149,8 @@ class SharingPlacement : public NodePlacement {
   std::optional<Choice> choose(const GangRequest& request, std::span<const std::uint32_t> types) const;
   void take(const Choice& choice, const GangRequest& request, std::vector<NodeShare>& shares);
   bool place_on_nodes(std::uint32_t type, std::int32_t num_gpus, std::vector<NodeShare>& shares);
+  /// True if `place_on_nodes` would find a place.
+  bool has_room_on_nodes(std::uint32_t type, std::int32_t num_gpus) const;
 
   /// Number of GPUs, share of each, type.
   using RequestKey = std::tuple<GpuCount, std::int16_t, GpuTypeId>;

@@ -96,6 +96,15 @@ class YarnPlacement final : public NodePlacement {
     return true;
   }
 
+  bool has_room(const GangRequest& request) const override {
+    const std::int32_t gpus = request.num_gpus.value;
+    const bool needs_one = fits_a_node(request);
+    const auto types = allowed(request);
+    return std::any_of(types.begin(), types.end(), [&](std::uint32_t type) {
+      return needs_one ? first_with(type, gpus).has_value() : has_room_on_nodes(type, gpus);
+    });
+  }
+
   void release(const GangRequest&, const std::vector<NodeShare>& shares) override {
     for (const NodeShare& share : shares) {
       if (std::optional<GpuCount>& withheld = homes_[share.node.value].withheld) {
@@ -161,6 +170,27 @@ class YarnPlacement final : public NodePlacement {
       add(shares[i].node.value, shares[i].gpus.value);
     shares.resize(first_share);
     return false;
+  }
+
+  /// True if `place_on_nodes` would find a place.
+  bool has_room_on_nodes(std::uint32_t type, std::int32_t needed) const {
+    const FreeGpuTree& free = free_by_type_[type];
+    std::vector<std::uint32_t> taken;
+    for (const Stretch& stretch : stretches_[type]) {
+      std::uint32_t from = stretch.begin;
+      while (needed >= stretch.gpus_per_node) {
+        const auto place = free.first_with(from, stretch.gpus_per_node);
+        if (!place || *place >= stretch.end) break;
+        taken.push_back(*place);
+        needed -= stretch.gpus_per_node;
+        from = *place + 1;
+      }
+    }
+    if (needed == 0) return true;
+    auto host = free.first_with(0, needed);
+    while (host && std::ranges::binary_search(taken, *host))
+      host = free.first_with(*host + 1, needed);
+    return host.has_value();
   }
 
   /// Takes wholly free nodes no larger than the remaining need, in index order. Returns the remaining need.

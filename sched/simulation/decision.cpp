@@ -219,4 +219,19 @@ void RoundPolicy::schedule(SchedulingPass& pass) {
   if (!events_.live.empty()) pass.wake_at(begin + round_);
 }
 
+std::optional<SimTime> RoundPolicy::next_round(const SchedulingPass& pass) const {
+  const SimTime begin(round_of(pass.now(), round_) * round_);
+  return begin == pass.now() ? std::nullopt : std::optional(begin + round_);
+}
+
+std::optional<SimTime> RoundPolicy::considers_at(const SchedulingPass& pass, JobId job) const {
+  const bool is_new = std::ranges::binary_search(events_.arrived, job, {}, &JobView::id);
+  return is_new ? next_round(pass) : std::nullopt;
+}
+
+WaitCause RoundPolicy::holds_back(const SchedulingPass& pass, JobId) const {
+  const auto next = next_round(pass);
+  return next ? WaitCause{.reason = WaitReason::NextDecision, .at = next} : WaitCause{};
+}
+
 }  // namespace vtrain

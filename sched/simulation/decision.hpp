@@ -219,10 +219,15 @@ class RoundPolicy : public DecisionPolicy {
   /// Takes the length of a round, above 0.
   explicit RoundPolicy(SimDuration round) : round_(round) {}
   void schedule(SchedulingPass& pass) final;
+  std::optional<SimTime> considers_at(const SchedulingPass& pass, JobId job) const final;
+  WaitCause holds_back(const SchedulingPass& pass, JobId job) const final;
   /// Length of a round.
   SimDuration round() const { return round_; }
 
  private:
+  /// Begin of the next round; none if one begins now.
+  std::optional<SimTime> next_round(const SchedulingPass& pass) const;
+
   SimDuration round_;
 };
 

@@ -61,6 +61,9 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
     accounting_.emplace(workload.jobs, disruptions_ ? *disruptions_ : kNoDisruptions, gangs_.placement(),
                         placement_speed_ ? &*placement_speed_ : nullptr);
   }
+  if (options.reasons.any())
+    reasons_.emplace(options.reasons, *this, policy, gangs_.placement(), rule_ != ProgressRule::Duration);
+  if (options.reasons.watched != nullptr) explained_ = options.reasons.job;
   grow();
 }
 
@@ -170,6 +173,7 @@ void SimulationEngine::begin_policy() {
         "must begin with an empty cluster: it remembers more of jobs than can be seen in them");
   }
   policy_.begin(*this);
+  if (reasons_) reasons_->note_waiting(waiting_);
 }
 
 SimTime SimulationEngine::next() {
@@ -197,6 +201,7 @@ void SimulationEngine::step(SimTime time) {
 
 void SimulationEngine::make_pass() {
   policy_.schedule(*this);
+  if (reasons_) reasons_->finish_pass();
   account_pass();
   const GpuCount in_use = usable_gpus_ - gangs_.placement().idle_gpus();
   record_sample(result_, {now_, num_waiting_, in_use}, gangs_.placement());
@@ -382,6 +387,7 @@ SimulationResult SimulationEngine::finish() {
   if (accounting_) result_.losses = accounting_->take_losses();
   if (outages_) result_.outages = outages_->take_history();
   result_.figures = policy_.figures();
+  if (reasons_) reasons_->finish();
   return std::move(result_);
 }
 
@@ -411,13 +417,14 @@ bool SimulationEngine::try_resize(JobId job, const Allocation& gpus) {
   return true;
 }
 
-void SimulationEngine::reject(JobId job) {
+void SimulationEngine::reject(JobId job, std::optional<SimTime> earliest_deadline) {
   require(job, JobState::Waiting, "rejected", "waiting");
   if (progress_by_job_[job.value].run > 0) {
     throw policy_fault(fmt::format("rejected job '{}', which had started", jobs_[job.value].name));
   }
   progress_by_job_[job.value].state = JobState::Rejected;
   result_.outcomes[job.value].rejected_by_policy = true;
+  if (reasons_) reasons_->note_refusal(job, WaitReason::Rejected, earliest_deadline);
   --num_waiting_;
   count_done();
 }
@@ -442,6 +449,7 @@ void SimulationEngine::preempt(JobId job) {
   require(job, JobState::Running, "preempted", "running");
   closed_.push_back(closed_segment_of(job, SegmentEnd::Preempted));
   stop(job, SegmentEnd::Preempted);
+  if (reasons_) reasons_->note_preemption(job);
   sweep_stale_events();
 }
 
@@ -486,7 +494,7 @@ SimulationEngine::EndedSegment SimulationEngine::segment_of(JobId job, SegmentEn
           gangs_.gpu_share(job, shares),
           progress_by_job_[job.value],
           accounting_ ? accounting_->state(job) : SegmentAccounting::State{},
-          options_.record_segments ? parts_of(shares) : std::vector<GangPart>{},
+          records_segments(job) ? parts_of(shares) : std::vector<GangPart>{},
           held_by_type(job)};
 }
 
@@ -523,9 +531,12 @@ void SimulationEngine::account(EndedSegment&& segment) {
     accounting_->charge(segment.job, segment.state, num_gpus, segment.gpu_share, held, segment.how);
   if (held.count() == 0) return;
   result_.last_release = now_;
-  if (options_.record_segments)
-    result_.segments.push_back(
-        {segment.job, segment.progress.resumed, now_, num_gpus, std::move(segment.parts), segment.gpu_share});
+  if (!records_segments(segment.job)) return;
+  JobSegment record{segment.job, segment.progress.resumed, now_,
+                    num_gpus,    std::move(segment.parts), segment.gpu_share,
+                    segment.how};
+  if (segment.job == explained_) result_.explained_segments.push_back(record);
+  if (options_.record_segments) result_.segments.push_back(std::move(record));
 }
 
 void SimulationEngine::account_pass() {
@@ -625,6 +636,7 @@ void SimulationEngine::arrive(JobId job) {
   const GpuCount least = levels == nullptr ? description.num_gpus : levels->levels().front().num_gpus;
   if (!gangs_.placement().fits_empty(request_of(description, least))) {
     progress_by_job_[job.value].state = JobState::Rejected;
+    if (reasons_) reasons_->note_refusal(job, WaitReason::TooLarge, std::nullopt);
     count_done();
     return;
   }
@@ -641,6 +653,7 @@ bool SimulationEngine::start(JobId job, const Allocation& gpus) {
   progress.state = JobState::Running;
   --num_waiting_;
   ++num_running_;
+  if (reasons_) reasons_->note_start(job);
   open_segment(job, gpus.gpus);
   return true;
 }

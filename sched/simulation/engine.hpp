@@ -18,6 +18,7 @@
 #include "sched/simulation/event_queue.hpp"
 #include "sched/simulation/gangs.hpp"
 #include "sched/simulation/gpus_by_type.hpp"
+#include "sched/simulation/reason_recorder.hpp"
 #include "sched/simulation/simulation.hpp"
 
 namespace vtrain {
@@ -72,7 +73,7 @@ class SimulationEngine final : public SchedulingPass {
   bool try_resize(JobId job, const Allocation& gpus) override;
   double speed(JobId job, const Allocation& gpus) const override;
   [[noreturn]] void refuse(JobId job, std::string_view rule) const override;
-  void reject(JobId job) override;
+  void reject(JobId job, std::optional<SimTime> earliest_deadline) override;
   void promise(JobId job) override;
   void complete(JobId job, SimTime job_end, SimTime finished) override;
   void preempt(JobId job) override;
@@ -100,6 +101,9 @@ class SimulationEngine final : public SchedulingPass {
 
     JobId job() const { return segment.job; }
   };
+
+  /// True if the segments of a job are kept.
+  bool records_segments(JobId job) const { return options_.record_segments || job == explained_; }
 
   struct TimedFact {
     SimTime time{};
@@ -216,8 +220,9 @@ class SimulationEngine final : public SchedulingPass {
   std::vector<JobId> ended_;
   std::vector<JobId> arrived_;
   std::vector<JobProgress> progress_by_job_;
-  bool overcommits_ = false;           ///< gangs start even if too few GPUs are free
-  std::vector<ClosedSegment> closed_;  ///< segments that ended in this pass, in that order
+  bool overcommits_ = false;               ///< gangs start even if too few GPUs are free
+  std::vector<ClosedSegment> closed_;      ///< segments that ended in this pass, in that order
+  std::optional<ReasonRecorder> reasons_;  ///< set if reasons are recorded
   SimulationResult result_;
 };
 

@@ -13,6 +13,7 @@
 #include "core/base/units.hpp"
 #include "sched/disruption/segment_timing.hpp"
 #include "sched/placement/placement.hpp"
+#include "sched/simulation/reasons.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
@@ -83,8 +84,11 @@ class SchedulingPass {
   /// the GPUs that it had, as if it had never been stopped. False, with nothing changed, if there is nothing
   /// to take back, or if some of these GPUs have been taken since or are out of service.
   virtual bool try_resume(JobId job) = 0;
-  /// Rejects a waiting job for good.
-  virtual void reject(JobId job) = 0;
+  /// Rejects a waiting job for good. `earliest_deadline`: with that deadline it would have been admitted;
+  /// none if the policy knows no such deadline.
+  virtual void reject(JobId job, std::optional<SimTime> earliest_deadline) = 0;
+  /// Rejects a waiting job for good, without more to say.
+  void reject(JobId job) { reject(job, std::nullopt); }
   /// Promises that a live job will be done by its deadline. A policy with admission calls it once when it
   /// admits a job; metrics count the promises kept and broken. Without effect for a job without a deadline.
   virtual void promise(JobId job) = 0;
@@ -214,6 +218,8 @@ class SchedulingPass {
   virtual double speed(JobId job, const Allocation& gpus) const = 0;
   /// Allocation that the job holds now; without a type where types do not matter.
   Allocation held(JobId job) const;
+  /// True if somebody reads why this job waits or is rejected, so that a policy may take time to find out.
+  bool explains(JobId job) const { return job == explained_; }
   /// Ends the replay because the decision on a job breaks a rule. `rule` names it, as part of a sentence.
   [[noreturn]] virtual void refuse(JobId job, std::string_view rule) const = 0;
   /// Iterations still to do under `ProgressRule::Iterations`.
@@ -245,6 +251,7 @@ class SchedulingPass {
   bool capacity_changed_ = false;             ///< value of `capacity_changed()`
   bool shares_gpus_ = false;                  ///< value of `shares_gpus()`
   bool more_to_come_ = false;                 ///< value of `more_to_come()`
+  JobId explained_{};                         ///< job that `explains` names, if any
   std::vector<JobId> running_;                ///< value of `running()`
   std::vector<JobId> waiting_;                ///< value of `waiting()`
   std::vector<JobId> staying_;                ///< value of `staying()`
@@ -290,6 +297,18 @@ class Policy {
   /// Called once at every instant at which something arrived or ended, nodes changed, or a pass was requested
   /// with `wake_at`.
   virtual void schedule(SchedulingPass& pass) = 0;
+
+  // Reasons for which jobs wait. These functions are called after a pass, only where reasons are recorded.
+
+  /// Time of the decision for which a waiting job is due. None if the policy has considered the job and now
+  /// starts it as soon as it finds room.
+  virtual std::optional<SimTime> considers_at(const SchedulingPass&, JobId) const { return {}; }
+  /// Cause for which the policy leaves a job waiting although placement has room for it.
+  virtual WaitCause holds_back(const SchedulingPass&, JobId) const { return {}; }
+  /// Appends the waiting jobs that no other job holds back by its place in the queue or by a reservation. For
+  /// policies whose `holds_back` names other jobs.
+  virtual void append_heads(std::vector<JobId>&) const {}
+
   /// Rule by which jobs progress and end.
   virtual ProgressRule progress_rule() const { return ProgressRule::Duration; }
   /// True if it repeats the schedule of a log. Then jobs are not ended at their time limits, and under

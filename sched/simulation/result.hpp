@@ -8,6 +8,7 @@
 #include "core/base/ids.hpp"
 #include "core/base/units.hpp"
 #include "sched/accounting/gpu_time.hpp"
+#include "sched/accounting/segment_accounting.hpp"
 #include "sched/disruption/outage.hpp"
 #include "sched/placement/placement.hpp"
 #include "sched/simulation/policy.hpp"
@@ -51,6 +52,7 @@ struct JobSegment {
   GpuCount num_gpus{0};         ///< GPUs of the gang
   std::vector<GangPart> parts;  ///< the gang by node; empty under `count` placement, which has no nodes
   std::int16_t gpu_share = kWholeGpu;  ///< thousandths used of each GPU
+  SegmentEnd how = SegmentEnd::Done;   ///< way in which it ended
 };
 
 /// The cluster right after the pass of one instant; a step function between samples.
@@ -68,10 +70,11 @@ struct FragmentationSample {
 
 /// All results of a replay.
 struct SimulationResult {
-  std::vector<JobOutcome> outcomes;    ///< by `JobId`
-  std::vector<ClusterSample> samples;  ///< sorted by time, one per instant at which something changed
-  std::vector<JobSegment> segments;    ///< sorted by end, if recording was requested
-  bool segments_recorded = false;      ///< true if `segments` were recorded
+  std::vector<JobOutcome> outcomes;            ///< by `JobId`
+  std::vector<ClusterSample> samples;          ///< sorted by time, one per instant at which something changed
+  std::vector<JobSegment> segments;            ///< sorted by end, if recording was requested
+  bool segments_recorded = false;              ///< true if `segments` were recorded
+  std::vector<JobSegment> explained_segments;  ///< segments of the job that is watched, sorted by end
   /// Rates in order of time, under placements that keep the rate.
   std::vector<FragmentationSample> fragmentation;
   std::int64_t events = 0;          ///< number of arrivals, ends, timers and changes of nodes

@@ -19,6 +19,7 @@
 #include "sched/disruption/disruptions.hpp"
 #include "sched/placement/placement.hpp"
 #include "sched/simulation/policy.hpp"
+#include "sched/simulation/reasons.hpp"
 #include "sched/simulation/result.hpp"
 #include "sched/tenants/tenant_tree.hpp"
 #include "workloads/jobs/gang_speed_model.hpp"
@@ -46,6 +47,9 @@ struct SimulationOptions {
   const TenantTree* tenants = nullptr;
   /// Counter of jobs that have ended, for a reader in another thread. May be null.
   std::atomic<std::int64_t>* jobs_done = nullptr;
+  /// Receivers of the reasons for which jobs wait. They outlive the simulation, and change no result. The
+  /// segments of a watched job are recorded.
+  ReasonOptions reasons{};
 };
 
 /// Time after the last submission at which a replay with outages ends, even if jobs still run. A job that

@@ -19,8 +19,10 @@ const std::string kMeaning = "Replace a file that exists";
 /// The options of a command that name a file to write.
 std::vector<const CLI::Option*> output_options(const CLI::App& command) {
   constexpr std::array<std::string_view, 2> kWriteFolders = {"replay", "compare"};
-  if (std::ranges::find(kWriteFolders, command.get_name()) != kWriteFolders.end()) return {};
   std::vector<const CLI::Option*> options;
+  if (const CLI::Option* const option = command.get_option_no_throw("--decisions"); option != nullptr)
+    options.push_back(option);
+  if (std::ranges::find(kWriteFolders, command.get_name()) != kWriteFolders.end()) return options;
   for (const char* const name :
        {"--out", "--report", "--predictions", "--timeline", "--graph", "--extrapolated"}) {
     if (const CLI::Option* const option = command.get_option_no_throw(name); option != nullptr)

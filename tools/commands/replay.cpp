@@ -17,12 +17,14 @@
 #include "tools/cli/output_files.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/job_story.hpp"
 #include "tools/commands/run_text.hpp"
 #include "tools/experiment/scenario.hpp"
 #include "tools/format/progress.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
 #include "tools/options/options.hpp"
+#include "tools/results/decisions_file.hpp"
 #include "tools/results/results.hpp"
 
 namespace vtrain {
@@ -44,7 +46,9 @@ struct ReplayArguments {
   std::filesystem::path out;        ///< empty: nothing is written
   bool json = false;
   unsigned threads = 0;
-  std::string command;  ///< command line as typed
+  std::string command;              ///< command line as typed
+  std::filesystem::path decisions;  ///< file for the reasons of waiting jobs; empty: none
+  std::optional<std::string> job;   ///< job whose story is printed
 };
 
 /// Skipped rows of the trace, and assumptions.
@@ -71,14 +75,16 @@ bool wants_timeline(const ReplayArguments& arguments, const Scenario& scenario) 
 }
 
 /// Replays the jobs under every policy, with a progress bar.
-Result<std::vector<RunResult>> run_all(const ReplayArguments& arguments, const Scenario& scenario) {
+Result<std::vector<RunResult>> run_all(const ReplayArguments& arguments, const Scenario& scenario,
+                                       const ReasonOptions& reasons) {
   const auto total =
       static_cast<std::int64_t>(scenario.workload().jobs.size() * scenario.spec().policies.size());
   std::atomic<std::int64_t> jobs_done = 0;
   const ProgressBar progress("replaying", "jobs", total, jobs_done);
   return scenario.run_all({.record_segments = wants_timeline(arguments, scenario),
                            .threads = arguments.threads,
-                           .jobs_done = &jobs_done});
+                           .jobs_done = &jobs_done,
+                           .reasons = reasons});
 }
 
 /// Result of `run_and_write`.
@@ -92,14 +98,15 @@ struct FinishedRuns {
 /// or else the one that `--out` names is begun.
 Result<FinishedRuns> run_and_write(const ReplayArguments& arguments, const Scenario& scenario,
                                    const std::vector<std::string>& places,
-                                   std::optional<StagedFolder> folder = std::nullopt) {
+                                   std::optional<StagedFolder> folder = std::nullopt,
+                                   const ReasonOptions& reasons = {}) {
   const bool writes = !arguments.out.empty();
   if (writes) {
     auto checked = check_run_folder(arguments.out, places, scenario.input_paths());
     if (!checked) return fail(std::move(checked.error()));
   }
   const auto start = std::chrono::steady_clock::now();
-  auto runs = run_all(arguments, scenario);
+  auto runs = run_all(arguments, scenario, reasons);
   log_warnings(scenario.cache_warnings());
   if (!runs) return fail(std::move(runs.error()));
   const auto end = std::chrono::steady_clock::now();
@@ -185,13 +192,49 @@ std::string written_lines(const std::filesystem::path& folder, const std::vector
                      fmt::format("{}, {}, for Perfetto", others, as_file_size(bytes)));
 }
 
+/// Begins the file of `--decisions`, if one is named.
+Result<std::optional<DecisionsFile>> begin_decisions(const ReplayArguments& arguments,
+                                                     const Scenario& scenario) {
+  if (arguments.decisions.empty()) return std::nullopt;
+  for (const std::string& input : scenario.input_paths()) {
+    std::error_code ignored;  // of what is not there
+    if (!std::filesystem::is_regular_file(arguments.decisions, ignored) ||
+        !std::filesystem::equivalent(arguments.decisions, input, ignored))
+      continue;
+    return fail(
+        {.field = "--decisions",
+         .message = fmt::format("would overwrite '{}', which is read; name another file", printable(input))});
+  }
+  auto file = DecisionsFile::create(arguments.decisions, scenario.workload());
+  if (!file) return fail(std::move(file.error()));
+  return *std::move(file);
+}
+
 Result<void> replay(const ReplayArguments& arguments) {
   const auto scenario = prepare(arguments, NumPolicies::One);
   if (!scenario) return fail(scenario.error());
-  const auto finished = run_and_write(arguments, *scenario, {""});
+  ReasonOptions reasons;
+  WatchedReasons watched;
+  if (arguments.job) {
+    const auto job = find_job(scenario->workload(), *arguments.job);
+    if (!job) return fail(job.error());
+    reasons.watched = &watched;
+    reasons.job = *job;
+  }
+  auto decisions = begin_decisions(arguments, *scenario);
+  if (!decisions) return fail(std::move(decisions.error()));
+  if (*decisions) reasons.all = &**decisions;
+  const auto finished = run_and_write(arguments, *scenario, {""}, std::nullopt, reasons);
   if (!finished) return fail(finished.error());
+  if (*decisions) {
+    if (auto written = (*decisions)->commit(); !written) return written;
+  }
   const std::vector<RunResult>& runs = finished->runs;
   const RunResult& run = runs.front();
+  if (arguments.job) {
+    print_text(stdout, "{}", job_story(*scenario, run, reasons.job, watched.changes()));
+    return {};
+  }
   if (arguments.json) {
     ordered_json document = summary_to_json(run.summary);
     document["scenario"] = scenario_to_json(*scenario);
@@ -328,6 +371,14 @@ void add_replay_command(CLI::App& app, Action& action, const std::string& comman
                    "Policy, with parameters as NAME:key=value,...; see `vtrain policies`")
       ->capture_default_str();
   add_spec_option(*command, *arguments);
+  command->add_option("--decisions", arguments->decisions,
+                      "Write the reason of each waiting job, whenever it changes, to a file of JSON lines");
+  command
+      ->add_option("--job", arguments->job,
+                   "Print the story of one job instead of the result: its waits with their reasons, and the "
+                   "GPUs that it held")
+      ->type_name("ID")
+      ->excludes("--json");
   command->callback([=, &action] {
     arguments->spec.policies = {*policy};
     action = [arguments] { return replay(*arguments); };

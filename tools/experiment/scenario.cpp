@@ -97,7 +97,8 @@ Result<RunResult> Scenario::run(const std::string& policy, const RunOptions& opt
                                        .disruptions = is_disrupted ? &*parts.disruptions : nullptr,
                                        .gang_speed_model = parts.gang_speed_model.get(),
                                        .tenants = &parts.tenants,
-                                       .jobs_done = options.jobs_done};
+                                       .jobs_done = options.jobs_done,
+                                       .reasons = options.reasons};
     const auto start = std::chrono::steady_clock::now();
     auto result = simulate(parts.workload, parts.cluster, *prepared->policy, simulation);
     const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();

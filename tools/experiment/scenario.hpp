@@ -16,6 +16,7 @@
 #include "sched/disruption/disruptions.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "sched/placement/placement.hpp"
+#include "sched/simulation/reasons.hpp"
 #include "sched/simulation/result.hpp"
 #include "sched/tenants/tenant_tree.hpp"
 #include "tools/experiment/notes.hpp"
@@ -35,6 +36,8 @@ struct RunOptions {
   unsigned threads = 1;          ///< threads of `run_all`; 0: one per processor
   /// Counter of ended jobs over all runs, for progress displays. May be null.
   std::atomic<std::int64_t>* jobs_done = nullptr;
+  /// Receivers of the reasons for which jobs wait. For one run at a time: runs do not share them.
+  ReasonOptions reasons{};
 };
 
 /// One policy's schedule.

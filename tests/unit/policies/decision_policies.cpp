@@ -203,7 +203,7 @@ class PassOfValues final : public SchedulingPass {
   bool try_resize(JobId job, const Allocation& gpus) override { return give(job, gpus.gpus); }
   void preempt(JobId job) override { take(job, JobState::Waiting); }
   bool try_resume(JobId) override { return false; }
-  void reject(JobId job) override {
+  void reject(JobId job, std::optional<SimTime>) override {
     progress_by_job_[job.value].state = JobState::Rejected;
     decision.reject.push_back(job);
   }

@@ -380,7 +380,9 @@ void check_against(const Rule& rule, const ClusterSpec& cluster, const Workload&
       }
     } else {
       Gang gang{random_request(random, cluster), {}};
+      const bool has_room = placement->has_room(gang.request);
       const bool placed = placement->place(gang.request, gang.shares);
+      REQUIRE(has_room == placed);
       REQUIRE(placed == rule.has_place(model, gang.request));
       REQUIRE(placed == !gang.shares.empty());
       if (placed) {
