@@ -71,8 +71,11 @@ class SimulationEngine final : public SchedulingPass {
   bool try_start(JobId job, const Allocation& gpus) override;
   bool try_resize(JobId job, const Allocation& gpus) override;
   double speed(JobId job, const Allocation& gpus) const override;
+  SegmentTiming slowest_segment(JobId job, const Allocation& gpus) const override;
+  std::optional<SegmentTiming> segment_if_started(JobId job, const Allocation& gpus) override;
   [[noreturn]] void refuse(JobId job, std::string_view rule) const override;
   void reject(JobId job) override;
+  void promise(JobId job) override;
   void complete(JobId job, SimTime job_end, SimTime finished) override;
   void preempt(JobId job) override;
   bool try_resume(JobId job) override;

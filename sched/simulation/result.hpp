@@ -24,8 +24,15 @@ struct JobOutcome {
   std::uint32_t preemptions = 0;  ///< times that the policy took all its GPUs
   std::uint32_t resizes = 0;      ///< times that it got another number of GPUs while it ran
   std::uint32_t failures = 0;     ///< number of times that a failing node stopped it
+  SimTime promised = kNoPromise;  ///< instant at which the policy promised to meet its deadline
   JobState state = JobState::NotSubmitted;  ///< state at the end of the replay
   bool rejected_by_policy = false;  ///< `Rejected` by the policy, not as too large for the empty cluster
+
+  /// `promised` of a job without a promise.
+  static constexpr SimTime kNoPromise = SimTime::max();
+
+  /// True if the policy promised to meet the job's deadline (`SchedulingPass::promise`).
+  bool has_promise() const { return promised != kNoPromise; }
 };
 
 /// The part of a gang on one node.

@@ -207,6 +207,7 @@ class PassOfValues final : public SchedulingPass {
     progress_by_job_[job.value].state = JobState::Rejected;
     decision.reject.push_back(job);
   }
+  void promise(JobId) override {}
   void complete(JobId job, SimTime end, SimTime finished) override {
     take(job, JobState::Completed);
     decision.complete.push_back({job, end, finished});
