@@ -72,6 +72,7 @@ void PromisePolicy::begin_pass(const SchedulingPass& pass) {
   last_pass_ = now_;
   for (const LiveJob& job : jobs_) {
     if (!job.runs()) continue;
+    if (!pass.job(job.id).tenant) continue;
     const std::uint32_t tenant = pass.job(job.id).tenant.value;
     if (tenant >= tenant_gpu_s_.size()) tenant_gpu_s_.resize(tenant + 1);
     tenant_gpu_s_[tenant] += passed * job.gears[static_cast<std::size_t>(job.gear)].gpus.gpus.value;
@@ -126,13 +127,16 @@ std::vector<Gear> PromisePolicy::gears_of(const SchedulingPass& pass, const Job&
       const double packed = type ? pass.speed(id, gpus) : level.iterations_per_s;
       const SegmentTiming slowest = pass.slowest_segment(id, gpus);
       const double training = share_of_training(slowest);
+      // While a job writes a checkpoint, it falls behind its mean speed by as much.
+      const bool writes = slowest.interval != SegmentTiming::kNoCheckpoints;
+      const SimDuration setup = slowest.setup + (writes ? slowest.checkpoint : SimDuration(0));
       Gear gear{.gpus = gpus,
                 .pool = pool,
                 .work_per_s = level.iterations_per_s,
                 .speed = packed * training,
                 .sure_speed = level.iterations_per_s * training * static_cast<double>(slowest.speed.here) /
                               static_cast<double>(SegmentSpeed::kFull),
-                .setup = slowest.setup.count(),
+                .setup = setup.count(),
                 .slowest = slowest,
                 .packed = slowest};
       gear.slowest.setup = gear.packed.setup = SimDuration(0);
@@ -315,13 +319,26 @@ void PromisePolicy::find_claim(LiveJob& job) {
   }
   job.claim = Claim::Late;
   for (std::uint32_t gear = 0; gear < job.gears.size(); ++gear) {
-    if (in_time(job, gear)) job.claim = Claim::Hopes;
+    if (!in_time(job, gear)) continue;
+    job.claim = Claim::Chance;
+    const Gear& tried = job.gears[gear];
+    // For gangs of known speed admission has looked already.
+    const bool is_sure = any_gpus_ && tried.sure_speed >= tried.speed * (1 - 1e-9);
+    if (is_sure ||
+        !calendar_.is_free(tried.pool, now_, saturating(now_, time_on(job, gear)), tried.gpus.gpus.value))
+      continue;
+    job.claim = Claim::Hopes;
+    return;
   }
+}
+
+bool PromisePolicy::may_hope(const LiveJob& job) {
+  return (job.claim == Claim::Hopes || job.claim == Claim::Chance) && !job.promised();
 }
 
 void PromisePolicy::reject_late(SchedulingPass& pass) {
   std::erase_if(jobs_, [&](const LiveJob& job) {
-    const bool no_promise = options_.only_promised && job.claim == Claim::Hopes && !job.promised();
+    const bool no_promise = options_.only_promised && may_hope(job);
     // On the gang that it will get a job may be faster than for certain.
     const bool is_sure = any_gpus_ && std::ranges::all_of(job.gears, [](const Gear& gear) {
                            return gear.sure_speed >= gear.speed * (1 - 1e-9);
@@ -362,7 +379,7 @@ void PromisePolicy::choose_targets(const SchedulingPass& pass) {
   });
   // Jobs that may be in time give up GPUs that they need not, but not for others.
   const auto others = std::ranges::find_if(
-      order_, [](Claim claim) { return claim > Claim::Hopes; },
+      order_, [](Claim claim) { return claim > Claim::Chance; },
       [&](std::uint32_t i) { return jobs_[i].claim; });
   const auto num_first = static_cast<std::size_t>(others - order_.begin());
   for (const auto part : {std::span(order_).first(num_first), std::span(order_).subspan(num_first)}) {
@@ -395,7 +412,7 @@ void PromisePolicy::give_base(LiveJob& job) {
     if (fits(job, gear)) give(job, static_cast<std::int32_t>(gear));
     return;
   }
-  if (options_.only_promised && job.claim == Claim::Hopes && !job.promised()) {
+  if (options_.only_promised && may_hope(job)) {
     for (std::uint32_t gear = 0; gear < job.gears.size(); ++gear) {
       const Gear& tried = job.gears[gear];
       if (in_time(job, gear) && fits(job, gear) &&
@@ -406,7 +423,7 @@ void PromisePolicy::give_base(LiveJob& job) {
   }
   // The fewest GPUs that suffice; without a deadline to be met, what it has or the fewest.
   for (std::uint32_t gear = 0; gear < job.gears.size(); ++gear) {
-    const bool suffices = job.claim == Claim::Hopes ? in_time(job, gear) : !job.runs();
+    const bool suffices = job.claim <= Claim::Chance ? in_time(job, gear) : !job.runs();
     if (suffices && fits(job, gear) && may_change(job, gear))
       return give(job, static_cast<std::int32_t>(gear));
   }
@@ -415,7 +432,7 @@ void PromisePolicy::give_base(LiveJob& job) {
 
 void PromisePolicy::give_rest(LiveJob& job) {
   if (job.target != kNoGear || job.claim <= Claim::Must) return;
-  if (options_.only_promised && job.claim == Claim::Hopes && !job.promised()) return;
+  if (options_.only_promised && may_hope(job)) return;
   for (std::size_t gear = job.gears.size(); gear-- > 0;) {
     const auto number = static_cast<std::uint32_t>(gear);
     if (fits(job, number) && may_change(job, number)) return give(job, static_cast<std::int32_t>(gear));

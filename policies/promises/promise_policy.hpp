@@ -53,7 +53,8 @@ class PromisePolicy final : public Policy {
   enum class Claim : std::uint8_t {
     Stays,       ///< its node is out of service: it keeps what it holds
     Must,        ///< its plan holds GPUs now
-    Hopes,       ///< it may still be in time
+    Hopes,       ///< it has a promise, or may get one on the gang that it gets
+    Chance,      ///< it may still be in time, but the GPUs that it needs are promised to others
     BestEffort,  ///< it has no deadline
     Late,        ///< it cannot be in time
   };
@@ -71,7 +72,6 @@ class PromisePolicy final : public Policy {
     PlanTime end = kNever;        ///< end of its work on the gang that it holds
     double speed = 0;             ///< iterations a second on that gang
     PlanTime works_from = 0;      ///< end of the setup of that gang
-    double attained = 0;          ///< GPU-seconds held by its tenant, for ties
 
     // Members of one pass.
     double left_now = 0;
@@ -113,6 +113,8 @@ class PromisePolicy final : public Policy {
   /// True if the promise of a job allows another gear now.
   bool may_change(const LiveJob& job, std::uint32_t gear) const;
 
+  /// True if a job without a promise may still be in time.
+  static bool may_hope(const LiveJob& job);
   void choose_targets(const SchedulingPass& pass);
   void give_base(LiveJob& job);
   void give_back(LiveJob& job);
