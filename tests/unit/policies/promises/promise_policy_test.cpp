@@ -204,4 +204,21 @@ TEST_CASE("promises: a short job gets the GPUs of a long one that has time, and 
   CHECK(result.outcomes[1].state == JobState::Rejected);
 }
 
+TEST_CASE(
+    "promises: deadlines before the submission and costs beyond every deadline turn nothing else away") {
+  Workload workload =
+      make_workload({{0, 50, 4, 60}, {10, 5, 4, 5}, {10, 5, 4, 10}, {20, 30, 4, 90}, {30, 5, 4, -1}});
+  workload.jobs[3].deadline = Job::kNoDeadline - SimDuration(1);
+  const Disruptions disruptions = costs("1000h");
+  for (const char* const spec : {"deadline", "elasticflow"}) {
+    CAPTURE(spec);
+    const SimulationResult result = replay(workload, "1x4:a100", spec, {.disruptions = &disruptions});
+    CHECK(to_seconds(result.outcomes[0].finished) == 50);
+    CHECK(result.outcomes[1].state == JobState::Rejected);
+    CHECK(result.outcomes[2].state == JobState::Rejected);
+    CHECK(result.outcomes[3].state == JobState::Completed);
+    CHECK(result.outcomes[4].state == JobState::Completed);
+  }
+}
+
 }  // namespace vtrain::testing
