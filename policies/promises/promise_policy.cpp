@@ -12,6 +12,9 @@
 namespace vtrain {
 namespace {
 
+/// Time that a job must have before its plan holds GPUs, so that it gives up GPUs that its plan holds now.
+constexpr PlanTime kShortestTurn = 60'000'000'000;
+
 PlanTime plan_time(SimTime time) {
   return time.time_since_epoch().count();
 }
@@ -313,7 +316,11 @@ void PromisePolicy::find_claim(LiveJob& job) {
   if (job.promised()) {
     // A first block has no time for a second start.
     const bool is_first = job.plan.kind == WorkPlan::Kind::First && job.has_started;
-    const bool must = job.plan.kind == WorkPlan::Kind::Keep || is_first || job.slack <= 0;
+    // Jobs that gain little by little on their plans would take turns many times a second.
+    const PlanBlock& front = job.plan.blocks.front();
+    const bool goes_on = job.gear == static_cast<std::int32_t>(front.gear) && front.begin <= now_ &&
+                         now_ < front.end && job.slack < kShortestTurn;
+    const bool must = job.plan.kind == WorkPlan::Kind::Keep || is_first || job.slack <= 0 || goes_on;
     job.claim = must ? Claim::Must : Claim::Hopes;
     return;
   }
