@@ -143,11 +143,31 @@ std::deque<PolicyInfo> built_in_policies() {
              .summary = "cost of a decision for running jobs: none, or table (seconds by gang size, as "
                         "ElasticFlow measured)",
              .choices = {"none", "table"},
-             .ignores_gpu_types = true}},
+             .ignores_gpu_types = true},
+            only_with(
+                "admission=job",
+                {.name = "costs",
+                 .default_value = "known",
+                 .summary = "time that starts, resizes, checkpoints and placement cost: known (plans count "
+                            "it, decide at once and keep every promise), or free (plans ignore it)",
+                 .choices = {"known", "free"}})},
        .make = make_elasticflow,
        .is_clairvoyant = true,
        .needs = {.deadlines = true, .curves = true},
        .source = kElasticFlow},
+      {.name = "deadline",
+       .summary =
+           "promises deadlines that it keeps whatever interruptions and placement cost; jobs without a "
+           "promise, the shortest first, get the GPUs left over",
+       .parameters = {{.name = "late",
+                       .default_value = "reject",
+                       .summary =
+                           "jobs that have not started when they can no longer be in time: reject, or run "
+                           "after all others",
+                       .choices = {"reject", "run"}}},
+       .make = make_deadline,
+       .is_clairvoyant = true,
+       .needs = {.deadlines = true, .curves = true}},
       {.name = "elasticflow-edf",
        .summary = "edf to the second as in ElasticFlow's simulator",
        .parameters = {slot()},

@@ -56,6 +56,11 @@ MadePolicy make_elasticflow_edf(const PolicyArguments& arguments);
 /// Makes `elasticflow-las`: `las` to the second as in ElasticFlow's simulator.
 MadePolicy make_elasticflow_las(const PolicyArguments& arguments);
 
+// promises
+
+/// Makes `deadline`: promises under real costs.
+MadePolicy make_deadline(const PolicyArguments& arguments);
+
 // chronus
 
 /// Makes `chronus`: leases for jobs with deadlines.

@@ -6,11 +6,37 @@
 
 #include "policies/base/earliest_deadline.hpp"
 #include "policies/base/policies.hpp"
+#include "policies/promises/promise_policy.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "sched/disruption/interruption_cost.hpp"
 #include "sched/simulation/gpus_by_type.hpp"
 
 namespace vtrain {
+namespace {
+
+/// `elasticflow` that knows costs: its own plans where there are none and any free GPUs will do, otherwise
+/// plans that count them.
+class CostedElasticFlow final : public Policy {
+ public:
+  explicit CostedElasticFlow(const ElasticFlowOptions& options) : free_(options) {}
+
+  void begin(const SchedulingPass& view) override {
+    if (view.has_costs() || !view.takes_any_gpus()) chosen_ = &costed_;
+  }
+  void schedule(SchedulingPass& pass) override { chosen_->schedule(pass); }
+  ProgressRule progress_rule() const override { return ProgressRule::Policy; }
+  bool supports_disruptions() const override { return true; }
+  bool chooses_types() const override { return true; }
+  std::vector<PolicyFigure> figures() const override { return chosen_->figures(); }
+
+ private:
+  ElasticFlow free_;
+  PromisePolicy costed_{{.only_promised = true}};
+  Policy* chosen_ = &free_;
+};
+
+}  // namespace
+
 void ElasticFlow::decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) {
   plan_live(pass, now);
   admit(pass, arrived);
@@ -142,6 +168,8 @@ MadePolicy make_elasticflow(const PolicyArguments& arguments) {
   const auto slot = parse_slot(arguments);
   if (!slot) return fail(slot.error());
   options.slot = *slot;
+  if (options.keeps_plans() && arguments["costs"] == "known")
+    return std::make_unique<CostedElasticFlow>(options);
   return std::make_unique<ElasticFlow>(options);
 }
 

@@ -56,4 +56,13 @@ SegmentSpeed PlacementSpeed::slowest(JobId job, GpuCount num_gpus) const {
   return {speed, speed};
 }
 
+SegmentSpeed PlacementSpeed::slowest(JobId job, GpuCount num_gpus, std::uint32_t type) const {
+  if (!depends_on_place()) return {};
+  double slowest = speeds_.at(job, num_gpus, {.gpu_type = type}).here;
+  for (std::int32_t together = 1; may_spread_ && together < num_gpus.value; together *= 2)
+    slowest =
+        std::min(slowest, speeds_.at(job, num_gpus, {.gpu_type = type, .ranks_together = together}).here);
+  return {in_billionths(slowest), in_billionths(slowest)};
+}
+
 }  // namespace vtrain

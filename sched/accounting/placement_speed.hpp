@@ -36,6 +36,8 @@ class PlacementSpeed {
   }
   /// Lowest possible speed on this many GPUs.
   SegmentSpeed slowest(JobId job, GpuCount num_gpus) const;
+  /// Lowest possible speed on this many GPUs of one type.
+  SegmentSpeed slowest(JobId job, GpuCount num_gpus, std::uint32_t type) const;
 
  private:
   NodeTable nodes_;

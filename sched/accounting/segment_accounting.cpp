@@ -33,9 +33,13 @@ void SegmentAccounting::grow() {
 }
 
 SegmentTiming SegmentAccounting::plan(JobId id, GpuCount num_gpus) const {
+  return plan(id, num_gpus, starts_[id.value]);
+}
+
+SegmentTiming SegmentAccounting::plan(JobId id, GpuCount num_gpus, Start start) const {
   const Job& job = jobs_[id.value];
   SegmentTiming plan;
-  switch (starts_[id.value]) {
+  switch (start) {
     case Start::First:
       break;
     case Start::AfterPreemption:
@@ -69,11 +73,39 @@ SegmentSpeed SegmentAccounting::slowest(JobId id, GpuCount num_gpus) const {
                       placement_.most_levels(request_of(jobs_[id.value], num_gpus)));
 }
 
+SegmentTiming SegmentAccounting::slowest_segment(JobId id, GpuCount num_gpus,
+                                                 std::optional<std::uint32_t> type) const {
+  SegmentTiming segment = plan(id, num_gpus, Start::AfterPreemption);
+  const bool is_known = placement_speed_ != nullptr && placement_speed_->knows(id);
+  segment.speed = type && is_known ? placement_speed_->slowest(id, num_gpus, *type) : slowest(id, num_gpus);
+  return segment;
+}
+
+SegmentTiming SegmentAccounting::next_segment(JobId id, GpuCount num_gpus,
+                                              std::span<const NodeShare> shares) const {
+  SegmentTiming segment = plan(id, num_gpus);
+  segment.speed = speed(id, shares);
+  return segment;
+}
+
+bool SegmentAccounting::has_costs() const {
+  if (disruptions_.checkpoints.kind != CheckpointRule::Kind::None) return true;
+  const bool may_spread = placement_.info().knows_nodes && !placement_.packs_gangs();
+  if (may_spread && disruptions_.spread_factor < 1) return true;
+  for (std::uint32_t i = 0; i < jobs_.size(); ++i) {
+    const Job& job = jobs_[i];
+    const SimDuration restart =
+        disruptions_.interruption_cost.restart_time(job, job.num_gpus, disruptions_.checkpoint_times);
+    if (restart.count() > 0) return true;
+    if (may_spread && placement_speed_ != nullptr && placement_speed_->knows(JobId(i))) return true;
+  }
+  return false;
+}
+
 const SegmentTiming& SegmentAccounting::begin(JobId id, GpuCount num_gpus, std::span<const NodeShare> shares,
                                               SimTime now, SimDuration attained) {
   JobOverhead& overhead = overheads_[id.value];
-  overhead.plan = plan(id, num_gpus);
-  overhead.plan.speed = speed(id, shares);
+  overhead.plan = next_segment(id, num_gpus, shares);
   const SimDuration time = overhead.plan.time_for(jobs_[id.value].time_limit() - (attained - overhead.lost));
   overhead.planned_end = saturating_sum(now, time);
   return overhead.plan;

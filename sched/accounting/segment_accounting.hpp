@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -56,6 +57,13 @@ class SegmentAccounting {
     JobOverhead overhead{};      ///< overheads of the current segment
     Start start = Start::First;  ///< kind of the job's next start
   };
+  /// Timing of a segment that begins after an interruption, on the slowest gang that placement may choose. Of
+  /// all types that the job may use, or of one.
+  SegmentTiming slowest_segment(JobId job, GpuCount num_gpus, std::optional<std::uint32_t> type) const;
+  /// Timing of the segment that would begin on a gang now.
+  SegmentTiming next_segment(JobId job, GpuCount num_gpus, std::span<const NodeShare> shares) const;
+  /// True if interruptions, checkpoints or the places of gangs may cost some job time.
+  bool has_costs() const;
   /// Copies the state of a job's accounts.
   State state(JobId job) const { return {overheads_[job.value], starts_[job.value]}; }
   /// Takes the end of a segment back.
@@ -75,6 +83,7 @@ class SegmentAccounting {
 
  private:
   SegmentTiming plan(JobId job, GpuCount num_gpus) const;
+  SegmentTiming plan(JobId job, GpuCount num_gpus, Start start) const;
   /// Speed of a job on a gang.
   SegmentSpeed speed(JobId job, std::span<const NodeShare> shares) const;
   /// Lowest speed that the job may have on its next gang.

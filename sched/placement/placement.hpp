@@ -30,11 +30,12 @@ enum class PlacementKind : std::uint8_t {
 
 /// A row of the table of placements.
 struct PlacementInfo {
-  PlacementKind kind;        ///< placement of this row
-  std::string_view name;     ///< name on the command line
-  std::string_view summary;  ///< one line
-  bool shares_gpus = false;  ///< true if several gangs may use one GPU, each its part
-  bool knows_nodes = true;   ///< true if gangs have nodes; without, no node can go out of service
+  PlacementKind kind;           ///< placement of this row
+  std::string_view name;        ///< name on the command line
+  std::string_view summary;     ///< one line
+  bool shares_gpus = false;     ///< true if several gangs may use one GPU, each its part
+  bool knows_nodes = true;      ///< true if gangs have nodes; without, no node can go out of service
+  bool takes_any_gpus = false;  ///< true if a gang finds room wherever enough GPUs of a type are free
 };
 
 /// All placements, in the order of the enumeration.

@@ -41,6 +41,7 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
       gangs_(options.placement, cluster, workload, takes_nodes_out(options, open != nullptr),
              GpusByType::are_needed(cluster, workload, policy)) {
   overcommits_ = repeats_log_ && gangs_.overcommit();
+  takes_any_gpus_ = gangs_.placement().info().takes_any_gpus;
   total_gpus_ = usable_gpus_ = free_gpus_ = cluster.total_gpus();
   cluster_ = &cluster;
   if (GpusByType::are_needed(cluster, workload, policy))
@@ -78,6 +79,7 @@ void SimulationEngine::grow() {
   if (accounting_) {
     accounting_->grow();
     overheads_ = accounting_->overheads();
+    has_costs_ = accounting_->has_costs();
   }
   show_submitted();
 }
@@ -748,6 +750,20 @@ double SimulationEngine::speed(JobId job, const Allocation& gpus) const {
   if (!placement_speed_ || !placement_speed_->depends_on_place() || !placement_speed_->knows(job))
     return speed;
   return speed * placement_speed_->packed_speed(job, gpus.gpus, *gpus.type);
+}
+
+SegmentTiming SimulationEngine::slowest_segment(JobId job, const Allocation& gpus) const {
+  return accounting_ ? accounting_->slowest_segment(job, gpus.gpus, gpus.type) : SegmentTiming{};
+}
+
+std::optional<SegmentTiming> SimulationEngine::segment_if_started(JobId job, const Allocation& gpus) {
+  require(job, JobState::Waiting, "planned to start", "waiting");
+  require_allocation(job, gpus, "planned to start");
+  if (gpus.gpus > free_gpus_ || !gangs_.place(job, gpus.gpus, gpus.type)) return std::nullopt;
+  const SegmentTiming timing =
+      accounting_ ? accounting_->next_segment(job, gpus.gpus, gangs_.shares(job)) : SegmentTiming{};
+  gangs_.release(job, gpus.gpus);
+  return timing;
 }
 
 void SimulationEngine::refuse(JobId job, std::string_view rule) const {

@@ -72,6 +72,8 @@ class SimulationEngine final : public SchedulingPass {
   bool try_start(JobId job, const Allocation& gpus) override;
   bool try_resize(JobId job, const Allocation& gpus) override;
   double speed(JobId job, const Allocation& gpus) const override;
+  SegmentTiming slowest_segment(JobId job, const Allocation& gpus) const override;
+  std::optional<SegmentTiming> segment_if_started(JobId job, const Allocation& gpus) override;
   [[noreturn]] void refuse(JobId job, std::string_view rule) const override;
   void reject(JobId job, std::optional<SimTime> earliest_deadline) override;
   void promise(JobId job) override;

@@ -216,6 +216,21 @@ class SchedulingPass {
   /// an elastic job; for a rigid one a multiple of the speed that its `duration` implies. Types differ where
   /// the predictor knows the job and placement knows nodes. Without a type: the type used to price the job.
   virtual double speed(JobId job, const Allocation& gpus) const = 0;
+  /// Timing of a running job's current segment, or of its last one.
+  SegmentTiming segment(JobId job) const {
+    return overheads_.empty() ? SegmentTiming{} : overheads_[job.value].plan;
+  }
+  /// Timing of a segment that begins after an interruption, on the slowest gang of these GPUs that placement
+  /// may choose.
+  virtual SegmentTiming slowest_segment(JobId /*job*/, const Allocation& /*gpus*/) const { return {}; }
+  /// Timing of the segment that would begin if a waiting job started now. None if it finds no room.
+  virtual std::optional<SegmentTiming> segment_if_started(JobId /*job*/, const Allocation& /*gpus*/) {
+    return SegmentTiming{};
+  }
+  /// True if a gang finds room wherever enough GPUs (of its type) are free.
+  bool takes_any_gpus() const { return takes_any_gpus_; }
+  /// True if interruptions, checkpoints or the places of gangs may cost jobs time.
+  bool has_costs() const { return has_costs_; }
   /// Allocation that the job holds now; without a type where types do not matter.
   Allocation held(JobId job) const;
   /// True if somebody reads why this job waits or is rejected, so that a policy may take time to find out.
@@ -249,6 +264,8 @@ class SchedulingPass {
   GpuCount usable_gpus_{0};                   ///< value of `usable_gpus()`
   GpuCount total_gpus_{0};                    ///< value of `total_gpus()`
   bool capacity_changed_ = false;             ///< value of `capacity_changed()`
+  bool takes_any_gpus_ = true;                ///< value of `takes_any_gpus()`
+  bool has_costs_ = false;                    ///< value of `has_costs()`
   bool shares_gpus_ = false;                  ///< value of `shares_gpus()`
   bool more_to_come_ = false;                 ///< value of `more_to_come()`
   JobId explained_{};                         ///< job that `explains` names, if any

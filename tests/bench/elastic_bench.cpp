@@ -122,6 +122,11 @@ BENCHMARK_CAPTURE(hundred_thousand, elasticflow, "elasticflow")
     ->Arg(90)
     ->Unit(benchmark::kMillisecond)
     ->Iterations(1);
+BENCHMARK_CAPTURE(hundred_thousand, deadline, "deadline")
+    ->Arg(50)
+    ->Arg(90)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
 BENCHMARK_CAPTURE(hundred_thousand, edf, "edf")->Arg(50)->Arg(90)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(hundred_thousand, las, "las")->Arg(50)->Arg(90)->Unit(benchmark::kMillisecond);
 

@@ -1,0 +1,611 @@
+#include "policies/promises/promise_policy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "policies/list/gpu_pool.hpp"
+#include "sched/simulation/gpus_by_type.hpp"
+
+namespace vtrain {
+namespace {
+
+/// Time that a job must have before its plan holds GPUs, so that it gives up GPUs that its plan holds now.
+constexpr PlanTime kShortestTurn = 60'000'000'000;
+
+PlanTime plan_time(SimTime time) {
+  return time.time_since_epoch().count();
+}
+
+SimTime sim_time(PlanTime time) {
+  return SimTime(SimDuration(time));
+}
+
+PlanTime saturating(PlanTime time, PlanTime span) {
+  return saturating_sum(SimDuration(time), SimDuration(span)).count();
+}
+
+/// Part of the time in which a segment trains, not writes checkpoints.
+double share_of_training(const SegmentTiming& timing) {
+  if (timing.interval == SegmentTiming::kNoCheckpoints) return 1;
+  const double interval = to_seconds(timing.interval);
+  return interval / (interval + to_seconds(timing.checkpoint));
+}
+
+}  // namespace
+
+std::vector<PolicyFigure> PromisePolicy::figures() const {
+  return {{"promises", static_cast<double>(promises_)}, {"broken_promises", static_cast<double>(broken_)}};
+}
+
+void PromisePolicy::schedule(SchedulingPass& pass) {
+  begin_pass(pass);
+  take_interruptions(pass);
+  take_ends(pass);
+  for (LiveJob& job : jobs_)
+    job.left_now = left_now(pass, job);
+  take_arrivals(pass);
+  find_claims(pass);
+  reject_late(pass);
+  choose_targets(pass);
+  apply(pass);
+  ask_to_wake(pass);
+}
+
+void PromisePolicy::begin_pass(const SchedulingPass& pass) {
+  now_ = plan_time(pass.now());
+  const GpusByType* const types = GpuPool::types(pass);
+  if (!begun_) {
+    begun_ = true;
+    any_gpus_ = pass.takes_any_gpus() && !pass.shares_gpus();
+    total_.assign(1, pass.total_gpus().value);
+    if (types != nullptr) total_.assign(types->total().begin(), types->total().end());
+    calendar_.assign(now_, total_);
+    last_pass_ = now_;
+  }
+  calendar_.begin_at(now_);
+  if (types != nullptr) {
+    types->get_usable(left_);
+  } else {
+    left_.assign(1, pass.usable_gpus().value);
+  }
+  const double passed = static_cast<double>(now_ - last_pass_) / 1e9;
+  last_pass_ = now_;
+  for (const LiveJob& job : jobs_) {
+    if (!job.runs()) continue;
+    if (!pass.job(job.id).tenant) continue;
+    const std::uint32_t tenant = pass.job(job.id).tenant.value;
+    if (tenant >= tenant_gpu_s_.size()) tenant_gpu_s_.resize(tenant + 1);
+    tenant_gpu_s_[tenant] += passed * job.gears[static_cast<std::size_t>(job.gear)].gpus.gpus.value;
+  }
+}
+
+double PromisePolicy::left_now(const SchedulingPass& pass, const LiveJob& job) {
+  if (!job.runs()) return job.left;
+  const double work = to_seconds(pass.work_done(job.id) - job.booked);
+  return std::max(job.left - work * job.gears[static_cast<std::size_t>(job.gear)].work_per_s, 0.0);
+}
+
+void PromisePolicy::book(const SchedulingPass& pass, LiveJob& job) {
+  const SimDuration work = pass.work_done(job.id);
+  job.left -= to_seconds(work - job.booked) * job.gears[static_cast<std::size_t>(job.gear)].work_per_s;
+  job.left = std::max(job.left, 0.0);
+  job.booked = work;
+}
+
+void PromisePolicy::take_interruptions(const SchedulingPass& pass) {
+  for (const JobId id : pass.interrupted()) {
+    const auto job = std::ranges::find(jobs_, id, &LiveJob::id);
+    if (job == jobs_.end()) continue;
+    book(pass, *job);
+    job->gear = kNoGear;
+    job->end = kNever;
+  }
+}
+
+void PromisePolicy::take_ends(SchedulingPass& pass) {
+  for (LiveJob& job : jobs_) {
+    if (!job.runs() || job.end > now_) continue;
+    pass.complete(job.id, sim_time(job.end), sim_time(job.end));
+    set_plan(job, {});
+  }
+  std::erase_if(jobs_, [&](const LiveJob& job) { return !pass.is_live(job.id); });
+}
+
+std::vector<Gear> PromisePolicy::gears_of(const SchedulingPass& pass, const Job& job) const {
+  const JobId id(static_cast<std::uint32_t>(&job - pass.jobs().data()));
+  const SpeedByGpus* const curve = pass.curve(id);
+  const SpeedByGpus rigid({{job.num_gpus, 1.0}});
+  const SpeedByGpus& levels = curve != nullptr ? *curve : rigid;
+  const GpusByType* const types = GpuPool::types(pass);
+  std::vector<Gear> gears;
+  const auto add_pool = [&](std::uint32_t pool, std::optional<std::uint32_t> type) {
+    double fastest = 0;
+    for (const SpeedByGpus::Level& level : levels.levels()) {
+      if (level.num_gpus.value > total_[pool]) break;
+      if (curve != nullptr && job.max_gpus.value > 0 && level.num_gpus > job.max_gpus) break;
+      const Allocation gpus{level.num_gpus, type};
+      const double packed = type ? pass.speed(id, gpus) : level.iterations_per_s;
+      const SegmentTiming slowest = pass.slowest_segment(id, gpus);
+      const double training = share_of_training(slowest);
+      // While a job writes a checkpoint, it falls behind its mean speed by as much.
+      const bool writes = slowest.interval != SegmentTiming::kNoCheckpoints;
+      const SimDuration setup = slowest.setup + (writes ? slowest.checkpoint : SimDuration(0));
+      Gear gear{.gpus = gpus,
+                .pool = pool,
+                .work_per_s = level.iterations_per_s,
+                .speed = packed * training,
+                .sure_speed = level.iterations_per_s * training * static_cast<double>(slowest.speed.here) /
+                              static_cast<double>(SegmentSpeed::kFull),
+                .setup = setup.count(),
+                .slowest = slowest,
+                .packed = slowest};
+      gear.slowest.setup = gear.packed.setup = SimDuration(0);
+      const double relative = packed / level.iterations_per_s * static_cast<double>(SegmentSpeed::kFull);
+      gear.packed.speed.here = type ? std::max<std::int64_t>(1, std::llround(relative)) : SegmentSpeed::kFull;
+      if (gear.speed <= fastest) continue;
+      fastest = gear.speed;
+      gears.push_back(gear);
+    }
+  };
+  if (types == nullptr) {
+    add_pool(0, std::nullopt);
+  } else {
+    for (const std::uint32_t type : types->allowed(job.gpu_type))
+      add_pool(type, type);
+  }
+  return gears;
+}
+
+void PromisePolicy::take_arrivals(SchedulingPass& pass) {
+  for (const JobId id : pass.arrived()) {
+    const Job& job = pass.job(id);
+    LiveJob live;
+    live.id = id;
+    live.gears = gears_of(pass, job);
+    if (live.gears.empty()) {
+      pass.reject(id);
+      continue;
+    }
+    live.left =
+        pass.curve(id) != nullptr ? static_cast<double>(job.iterations) : to_seconds(time_on_gpus(job));
+    live.left_now = live.left;
+    if (job.has_deadline()) live.deadline = plan_time(job.deadline);
+    jobs_.push_back(std::move(live));
+    LiveJob& added = jobs_.back();
+    if (added.has_deadline() && try_promise(added)) promise(pass, added);
+  }
+}
+
+PlanRequest PromisePolicy::request(const LiveJob& job) const {
+  return {.gears = job.gears,
+          .left = job.left_now,
+          .now = now_,
+          .deadline = job.deadline,
+          .has_started = job.has_started};
+}
+
+void PromisePolicy::set_plan(LiveJob& job, WorkPlan plan) {
+  calendar_.add(job.plan, job.gears, -1);
+  job.plan = std::move(plan);
+  calendar_.add(job.plan, job.gears);
+}
+
+bool PromisePolicy::try_promise(LiveJob& job) {
+  if (!any_gpus_) return false;
+  if (auto plan = calendar_.defer(request(job))) {
+    set_plan(job, *std::move(plan));
+    return true;
+  }
+  return plan_all_again(job);
+}
+
+bool PromisePolicy::plan_all_again(LiveJob& newcomer) {
+  std::vector<LiveJob*> all;
+  for (LiveJob& job : jobs_) {
+    if (job.promised() || &job == &newcomer) all.push_back(&job);
+  }
+  const auto can_only_keep = [&](const LiveJob* job) {
+    if (!job->runs() || job->end > job->deadline) return false;
+    return std::ranges::none_of(job->gears, [&](const Gear& gear) {
+      return sure_work(gear, job->deadline - now_, true) >= job->left_now;
+    });
+  };
+  std::ranges::stable_sort(
+      all, {}, [&](const LiveJob* job) { return std::pair(can_only_keep(job) ? 0 : 1, job->deadline); });
+  PlanCalendar calendar;
+  calendar.assign(now_, total_);
+  std::vector<WorkPlan> plans;
+  for (const LiveJob* job : all) {
+    std::optional<WorkPlan> plan = calendar.defer(request(*job));
+    if (!plan && job->runs() && job->end <= job->deadline) {
+      const Gear& held = job->gears[static_cast<std::size_t>(job->gear)];
+      if (calendar.is_free(held.pool, now_, job->end, held.gpus.gpus.value))
+        plan = {WorkPlan::Kind::Keep, {{now_, job->end, static_cast<std::uint32_t>(job->gear)}}};
+    }
+    if (!plan) return false;
+    calendar.add(*plan, job->gears);
+    plans.push_back(*std::move(plan));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i]->plan = std::move(plans[i]);
+  calendar_ = std::move(calendar);
+  return true;
+}
+
+bool PromisePolicy::try_keep(LiveJob& job) {
+  if (!job.runs() || job.end > job.deadline) return false;
+  const Gear& held = job.gears[static_cast<std::size_t>(job.gear)];
+  calendar_.add(job.plan, job.gears, -1);
+  const bool keeps = calendar_.is_free(held.pool, now_, job.end, held.gpus.gpus.value);
+  if (keeps) job.plan = {WorkPlan::Kind::Keep, {{now_, job.end, static_cast<std::uint32_t>(job.gear)}}};
+  calendar_.add(job.plan, job.gears);
+  return keeps;
+}
+
+PlanTime PromisePolicy::time_on(const LiveJob& job, std::uint32_t gear) const {
+  if (job.gear == static_cast<std::int32_t>(gear)) return job.end - now_;
+  const Gear& on = job.gears[gear];
+  const SimDuration time = on.packed.time_for(time_for_iterations(job.left_now, on.work_per_s));
+  return saturating(time.count(), job.has_started ? on.setup : 0);
+}
+
+bool PromisePolicy::in_time(const LiveJob& job, std::uint32_t gear) const {
+  return time_on(job, gear) <= job.deadline - now_;
+}
+
+bool PromisePolicy::may_change(const LiveJob& job, std::uint32_t gear) const {
+  if (!job.promised() || job.gear == static_cast<std::int32_t>(gear)) return true;
+  if (job.plan.kind != WorkPlan::Kind::Deferred) return false;
+  return job.slack >= (job.has_started ? job.gears[gear].setup : 0);
+}
+
+void PromisePolicy::find_claims(SchedulingPass& pass) {
+  for (LiveJob& job : jobs_)
+    find_claim(job);
+  for (const JobId id : pass.staying()) {
+    const auto job = std::ranges::find(jobs_, id, &LiveJob::id);
+    if (job != jobs_.end() && job->runs()) job->claim = Claim::Stays;
+  }
+}
+
+void PromisePolicy::find_claim(LiveJob& job) {
+  job.slack = kNever;
+  job.target = kNoGear;
+  double fastest = 0;
+  for (const Gear& gear : job.gears)
+    fastest = std::max(fastest, gear.speed);
+  job.key = job.left_now / fastest;
+  if (!job.has_deadline()) {
+    job.claim = Claim::BestEffort;
+    return;
+  }
+  if (job.promised() && job.plan.kind != WorkPlan::Kind::Keep) {
+    WorkPlan rest = job.plan;
+    trim(rest, job.gears, job.left_now);
+    job.slack = rest.begin() - now_;
+    job.next = rest.blocks.front();
+    if (rest.blocks.size() < job.plan.blocks.size()) set_plan(job, rest);
+    // A plan that begins at this instant may need GPUs that another one has until then.
+    if (job.slack <= 0 && !try_keep(job)) {
+      const bool missed = !job.runs() && rest.begin() < now_;
+      set_plan(job, std::move(rest));
+      if (missed) {
+        set_plan(job, {});
+        if (auto plan = calendar_.defer(request(job)); plan && any_gpus_) {
+          set_plan(job, *std::move(plan));
+          job.slack = job.plan.begin() - now_;
+          job.next = job.plan.blocks.front();
+        } else {
+          ++broken_;
+        }
+      }
+    }
+  } else if (job.plan.kind == WorkPlan::Kind::Keep && !job.runs()) {
+    set_plan(job, {});
+    if (auto plan = calendar_.defer(request(job)); plan && any_gpus_) {
+      set_plan(job, *std::move(plan));
+      job.slack = job.plan.begin() - now_;
+      job.next = job.plan.blocks.front();
+    } else {
+      ++broken_;
+    }
+  }
+  if (job.promised()) {
+    // A first block has no time for a second start.
+    const bool is_first = job.plan.kind == WorkPlan::Kind::First && job.has_started;
+    // Jobs that gain little by little on their plans would take turns many times a second.
+    const PlanBlock& front = job.plan.blocks.front();
+    const bool goes_on = job.gear == static_cast<std::int32_t>(front.gear) && front.begin <= now_ &&
+                         now_ < front.end && job.slack < kShortestTurn;
+    const bool must = job.plan.kind == WorkPlan::Kind::Keep || is_first || job.slack <= 0 || goes_on;
+    job.claim = must ? Claim::Must : Claim::Hopes;
+    return;
+  }
+  job.claim = Claim::Late;
+  for (std::uint32_t gear = 0; gear < job.gears.size(); ++gear) {
+    if (!in_time(job, gear)) continue;
+    job.claim = Claim::Chance;
+    const Gear& tried = job.gears[gear];
+    // For gangs of known speed admission has looked already.
+    const bool is_sure = any_gpus_ && tried.sure_speed >= tried.speed * (1 - 1e-9);
+    if (is_sure ||
+        !calendar_.is_free(tried.pool, now_, saturating(now_, time_on(job, gear)), tried.gpus.gpus.value))
+      continue;
+    job.claim = Claim::Hopes;
+    return;
+  }
+}
+
+bool PromisePolicy::may_hope(const LiveJob& job) {
+  return (job.claim == Claim::Hopes || job.claim == Claim::Chance) && !job.promised();
+}
+
+void PromisePolicy::reject_late(SchedulingPass& pass) {
+  std::erase_if(jobs_, [&](const LiveJob& job) {
+    const bool no_promise = options_.only_promised && may_hope(job);
+    // On the gang that it will get a job may be faster than for certain.
+    const bool is_sure = any_gpus_ && std::ranges::all_of(job.gears, [](const Gear& gear) {
+                           return gear.sure_speed >= gear.speed * (1 - 1e-9);
+                         });
+    const bool hopeless = job.claim == Claim::Late || (no_promise && is_sure);
+    if (!hopeless || job.has_started || !options_.rejects_late) return false;
+    pass.reject(job.id);
+    return true;
+  });
+}
+
+bool PromisePolicy::fits(const LiveJob& job, std::uint32_t gear) const {
+  return job.gears[gear].gpus.gpus.value <= left_[job.gears[gear].pool];
+}
+
+void PromisePolicy::give(LiveJob& job, std::int32_t gear) {
+  if (job.target != kNoGear) {
+    const Gear& before = job.gears[static_cast<std::size_t>(job.target)];
+    left_[before.pool] += before.gpus.gpus.value;
+  }
+  job.target = gear;
+  if (gear == kNoGear) return;
+  const Gear& after = job.gears[static_cast<std::size_t>(gear)];
+  left_[after.pool] -= after.gpus.gpus.value;
+}
+
+void PromisePolicy::choose_targets(const SchedulingPass& pass) {
+  order_.resize(jobs_.size());
+  for (std::uint32_t i = 0; i < order_.size(); ++i)
+    order_[i] = i;
+  const auto tenant_time = [&](const LiveJob& job) {
+    const std::uint32_t tenant = pass.job(job.id).tenant.value;
+    return tenant < tenant_gpu_s_.size() ? tenant_gpu_s_[tenant] : 0.0;
+  };
+  std::ranges::sort(order_, {}, [&](std::uint32_t i) {
+    const LiveJob& job = jobs_[i];
+    return std::tuple(job.claim, job.key, tenant_time(job), job.id.value);
+  });
+  // Jobs that may be in time give up GPUs that they need not, but not for others.
+  const auto others = std::ranges::find_if(
+      order_, [](Claim claim) { return claim > Claim::Chance; },
+      [&](std::uint32_t i) { return jobs_[i].claim; });
+  const auto num_first = static_cast<std::size_t>(others - order_.begin());
+  for (const auto part : {std::span(order_).first(num_first), std::span(order_).subspan(num_first)}) {
+    for (const std::uint32_t i : part)
+      give_base(jobs_[i]);
+    for (const std::uint32_t i : part)
+      give_back(jobs_[i]);
+  }
+  for (const std::uint32_t i : order_)
+    give_rest(jobs_[i]);
+  grow();
+}
+
+/// Lets a job hold what it held, if the GPUs are left.
+void PromisePolicy::give_back(LiveJob& job) {
+  if (!job.runs() || job.target == job.gear || job.claim <= Claim::Must) return;
+  const Gear& held = job.gears[static_cast<std::size_t>(job.gear)];
+  std::int64_t given = 0;
+  if (job.target != kNoGear) {
+    const Gear& target = job.gears[static_cast<std::size_t>(job.target)];
+    if (target.pool == held.pool) given = target.gpus.gpus.value;
+  }
+  if (given < held.gpus.gpus.value && held.gpus.gpus.value - given <= left_[held.pool]) give(job, job.gear);
+}
+
+void PromisePolicy::give_base(LiveJob& job) {
+  if (job.claim == Claim::Stays) return give(job, job.gear);
+  if (job.claim == Claim::Must) {
+    const std::uint32_t gear = job.plan.blocks.front().gear;
+    if (fits(job, gear)) give(job, static_cast<std::int32_t>(gear));
+    return;
+  }
+  if (options_.only_promised && may_hope(job)) {
+    for (std::uint32_t gear = 0; gear < job.gears.size(); ++gear) {
+      const Gear& tried = job.gears[gear];
+      if (in_time(job, gear) && fits(job, gear) &&
+          calendar_.is_free(tried.pool, now_, now_ + time_on(job, gear), tried.gpus.gpus.value))
+        return give(job, static_cast<std::int32_t>(gear));
+    }
+    return;
+  }
+  // The fewest GPUs that suffice; without a deadline to be met, what it has or the fewest.
+  for (std::uint32_t gear = 0; gear < job.gears.size(); ++gear) {
+    const bool suffices = job.claim <= Claim::Chance ? in_time(job, gear) : !job.runs();
+    if (suffices && fits(job, gear) && may_change(job, gear))
+      return give(job, static_cast<std::int32_t>(gear));
+  }
+  if (job.runs() && fits(job, static_cast<std::uint32_t>(job.gear))) give(job, job.gear);
+}
+
+void PromisePolicy::give_rest(LiveJob& job) {
+  if (job.target != kNoGear || job.claim <= Claim::Must) return;
+  if (options_.only_promised && may_hope(job)) return;
+  for (std::size_t gear = job.gears.size(); gear-- > 0;) {
+    const auto number = static_cast<std::uint32_t>(gear);
+    if (fits(job, number) && may_change(job, number)) return give(job, static_cast<std::int32_t>(gear));
+  }
+}
+
+/// Gives GPUs that are left to the jobs that use them best, where the rest of the run gains more than the
+/// change costs.
+void PromisePolicy::grow() {
+  struct Offer {
+    double score;
+    std::uint32_t job;
+    std::int32_t gear;
+    bool operator<(const Offer& other) const {
+      return std::tuple(score, other.job) < std::tuple(other.score, job);
+    }
+  };
+  std::priority_queue<Offer> offers;
+  const auto offer = [&](std::uint32_t i) {
+    const LiveJob& job = jobs_[i];
+    if (job.target == kNoGear || job.claim == Claim::Stays) return;
+    if (job.claim == Claim::Must) return;
+    const auto now_on = static_cast<std::size_t>(job.target);
+    const Gear& from = job.gears[now_on];
+    if (now_on + 1 >= job.gears.size() || job.gears[now_on + 1].pool != from.pool) return;
+    const Gear& to = job.gears[now_on + 1];
+    const auto next = static_cast<std::uint32_t>(now_on + 1);
+    if (!may_change(job, next)) return;
+    const double before = static_cast<double>(time_on(job, static_cast<std::uint32_t>(now_on)));
+    const double after = static_cast<double>(time_on(job, next));
+    const double cost = job.has_started ? static_cast<double>(to.setup) : 0;
+    if (before - after <= cost) return;
+    const double more = static_cast<double>(to.gpus.gpus.value) / from.gpus.gpus.value - 1;
+    offers.push({(before / after - 1) / more, i, static_cast<std::int32_t>(next)});
+  };
+  for (std::uint32_t i = 0; i < jobs_.size(); ++i)
+    offer(i);
+  while (!offers.empty()) {
+    const Offer best = offers.top();
+    offers.pop();
+    LiveJob& job = jobs_[best.job];
+    const Gear& from = job.gears[static_cast<std::size_t>(job.target)];
+    const Gear& to = job.gears[static_cast<std::size_t>(best.gear)];
+    if (to.gpus.gpus.value - from.gpus.gpus.value > left_[to.pool]) continue;
+    give(job, best.gear);
+    offer(best.job);
+  }
+}
+
+void PromisePolicy::apply(SchedulingPass& pass) {
+  const auto held = [](const LiveJob& job) {
+    return job.runs() ? job.gears[static_cast<std::size_t>(job.gear)].gpus.gpus.value : 0;
+  };
+  const auto wanted = [](const LiveJob& job) {
+    return job.target == kNoGear ? 0 : job.gears[static_cast<std::size_t>(job.target)].gpus.gpus.value;
+  };
+  // Jobs that stop or shrink make room for others. A job that moves to another type frees its GPUs first.
+  for (const std::uint32_t i : order_) {
+    LiveJob& job = jobs_[i];
+    if (job.runs() && job.target == kNoGear) change(pass, job);
+  }
+  for (const std::uint32_t i : order_) {
+    LiveJob& job = jobs_[i];
+    if (job.runs() && job.gear != job.target && wanted(job) < held(job)) change(pass, job);
+  }
+  for (const std::uint32_t i : order_) {
+    LiveJob& job = jobs_[i];
+    if (job.gear != job.target) change(pass, job);
+  }
+  for (const std::uint32_t i : order_)
+    secure(pass, jobs_[i]);
+}
+
+void PromisePolicy::promise(SchedulingPass& pass, const LiveJob& job) {
+  pass.promise(job.id);
+  ++promises_;
+}
+
+void PromisePolicy::change(SchedulingPass& pass, LiveJob& job) {
+  if (job.target == kNoGear) {
+    book(pass, job);
+    pass.preempt(job.id);
+    job.gear = kNoGear;
+    job.end = kNever;
+    return;
+  }
+  const Gear& gear = job.gears[static_cast<std::size_t>(job.target)];
+  if (!job.runs()) {
+    if (!starts_in_time(pass, job, gear) || !pass.try_start(job.id, gear.gpus)) return;
+  } else {
+    const LiveJob before = job;
+    const SimDuration work = pass.work_done(job.id);
+    if (!pass.try_resize(job.id, gear.gpus)) return;
+    job.left = job.left_now;
+    job.booked = work;
+    job.gear = job.target;
+    begin_segment(pass, job);
+    const bool grew = gear.gpus.gpus > before.gears[static_cast<std::size_t>(before.gear)].gpus.gpus;
+    // Placement had only a slow gang.
+    if (grew && job.claim != Claim::Must && job.end >= before.end && pass.try_resume(job.id)) {
+      job = before;
+      return;
+    }
+  }
+  job.gear = job.target;
+  begin_segment(pass, job);
+  secure(pass, job);
+}
+
+/// False if a job that must not run without a promise would get none on the gang that placement has for it.
+bool PromisePolicy::starts_in_time(SchedulingPass& pass, const LiveJob& job, const Gear& gear) const {
+  if (!options_.only_promised || job.promised() || !job.has_deadline() || job.claim == Claim::Late)
+    return true;
+  const auto timing = pass.segment_if_started(job.id, gear.gpus);
+  if (!timing) return false;
+  const SimDuration time = timing->time_for(time_for_iterations(job.left, gear.work_per_s));
+  const PlanTime end = saturating(now_, time.count());
+  return end <= job.deadline && calendar_.is_free(gear.pool, now_, end, gear.gpus.gpus.value);
+}
+
+void PromisePolicy::begin_segment(const SchedulingPass& pass, LiveJob& job) {
+  job.has_started = true;
+  const SegmentTiming timing = pass.segment(job.id);
+  const Gear& gear = job.gears[static_cast<std::size_t>(job.gear)];
+  const SimDuration time = timing.time_for(time_for_iterations(job.left, gear.work_per_s));
+  job.end = saturating(now_, time.count());
+  job.works_from = saturating(now_, timing.setup.count());
+  job.speed = gear.work_per_s * share_of_training(timing) * static_cast<double>(timing.speed.here) /
+              static_cast<double>(SegmentSpeed::kFull);
+}
+
+/// Gives a running job a plan on its gang where it has none, or where its plan has just begun.
+void PromisePolicy::secure(SchedulingPass& pass, LiveJob& job) {
+  if (!job.has_deadline() || !job.runs()) return;
+  if (job.plan.kind == WorkPlan::Kind::Keep) return;
+  if (!job.promised()) {
+    if (try_keep(job)) promise(pass, job);
+    return;
+  }
+  if (job.claim == Claim::Must) try_keep(job);
+}
+
+PlanTime PromisePolicy::due(const LiveJob& job) const {
+  if (job.slack == kNever) return kNever;
+  const PlanTime begin = now_ + job.slack;
+  const PlanTime works_from = std::max(now_, job.works_from);
+  if (!job.runs() || begin < works_from) return begin;
+  // Work done meanwhile puts the time off, by as much in a second as the plan's gang needs for it.
+  const double put_off = job.speed / job.gears[job.next.gear].sure_speed;
+  if (put_off >= 1) return job.next.end;
+  const double time = static_cast<double>(begin - works_from) / (1 - put_off);
+  return time < static_cast<double>(job.next.end - works_from) ? works_from + static_cast<PlanTime>(time)
+                                                               : job.next.end;
+}
+
+void PromisePolicy::ask_to_wake(SchedulingPass& pass) {
+  PlanTime next = kNever;
+  for (const LiveJob& job : jobs_) {
+    if (job.runs()) next = std::min(next, job.end);
+    if (!job.promised() || job.plan.kind == WorkPlan::Kind::Keep) continue;
+    if (job.claim != Claim::Must) next = std::min(next, due(job));
+    for (const PlanBlock& block : std::span(job.plan.blocks).subspan(1)) {
+      if (block.begin > now_) next = std::min(next, block.begin);
+    }
+  }
+  if (next != kNever) pass.wake_at(sim_time(std::max(next, now_ + 1)));
+}
+
+}  // namespace vtrain

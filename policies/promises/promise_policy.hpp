@@ -1,0 +1,152 @@
+/// Common part of the policies that promise deadlines under real costs: `deadline`, and `elasticflow` where
+/// interruptions or placement cost time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "policies/promises/work_plan.hpp"
+#include "sched/simulation/policy.hpp"
+
+namespace vtrain {
+
+/// Settings of the policies that promise deadlines.
+struct PromiseOptions {
+  /// True if a job with a deadline holds GPUs only with a promise, and is rejected as soon as it is clear
+  /// that it cannot get one.
+  bool only_promised = false;
+  /// True if jobs that cannot be in time and have not started are rejected; otherwise they run last.
+  bool rejects_late = true;
+};
+
+/// Runs jobs that may be promised to be done by their deadlines.
+///
+/// Every promised job has a plan in a calendar, and all plans fit on the cluster. A plan is sure: it counts
+/// setups, checkpoints and the slowest gang that placement may choose. It is either `Keep`, the present gang
+/// at its known speed to its end, or lies as late as possible. Until a late plan begins, the job may run on
+/// spare GPUs, and may lose them at any time. Its work there makes the rest of the plan shorter. So no
+/// promise breaks unless nodes fail.
+///
+/// A plan is replaced only by another that fits. A new job is promised its deadline if a plan fits beside all
+/// others. If none does, all plans are made again in the order of deadlines, and count only if each is in
+/// time.
+class PromisePolicy final : public Policy {
+ public:
+  explicit PromisePolicy(const PromiseOptions& options) : options_(options) {}
+
+  void schedule(SchedulingPass& pass) override;
+  ProgressRule progress_rule() const override { return ProgressRule::Policy; }
+  bool supports_disruptions() const override { return true; }
+  bool chooses_types() const override { return true; }
+  std::vector<PolicyFigure> figures() const override;
+
+ private:
+  static constexpr std::int32_t kNoGear = -1;
+  static constexpr PlanTime kNever = std::numeric_limits<PlanTime>::max();
+
+  /// Claims of jobs on GPUs, the strongest first.
+  enum class Claim : std::uint8_t {
+    Stays,       ///< its node is out of service: it keeps what it holds
+    Must,        ///< its plan holds GPUs now
+    Hopes,       ///< it has a promise, or may get one on the gang that it gets
+    Chance,      ///< it may still be in time, but the GPUs that it needs are promised to others
+    BestEffort,  ///< it has no deadline
+    Late,        ///< it cannot be in time
+  };
+
+  /// A job that has come and not ended.
+  struct LiveJob {
+    JobId id;
+    std::vector<Gear> gears;  ///< ascending by GPUs within a pool, and by speed
+    double left = 0;          ///< iterations left when its work was last booked
+    SimDuration booked{0};    ///< work booked so far
+    PlanTime deadline = kNever;
+    WorkPlan plan;  ///< entered in the calendar
+    bool has_started = false;
+    std::int32_t gear = kNoGear;  ///< gear that it holds
+    PlanTime end = kNever;        ///< end of its work on the gang that it holds
+    double speed = 0;             ///< iterations a second on that gang
+    PlanTime works_from = 0;      ///< end of the setup of that gang
+
+    // Members of one pass.
+    double left_now = 0;
+    Claim claim = Claim::Hopes;
+    double key = 0;
+    PlanTime slack = kNever;  ///< time until its plan must hold GPUs, if it does no work until then
+    PlanBlock next{};         ///< block in which that is
+    std::int32_t target = kNoGear;
+
+    bool runs() const { return gear != kNoGear; }
+    bool promised() const { return plan.kind != WorkPlan::Kind::None; }
+    bool has_deadline() const { return deadline != kNever; }
+  };
+
+  void begin_pass(const SchedulingPass& pass);
+  void take_interruptions(const SchedulingPass& pass);
+  void take_ends(SchedulingPass& pass);
+  void take_arrivals(SchedulingPass& pass);
+  std::vector<Gear> gears_of(const SchedulingPass& pass, const Job& job) const;
+  PlanRequest request(const LiveJob& job) const;
+  /// Books the work that a job has done on its gang.
+  static void book(const SchedulingPass& pass, LiveJob& job);
+  static double left_now(const SchedulingPass& pass, const LiveJob& job);
+
+  /// Replaces the plan of a job in the calendar.
+  void set_plan(LiveJob& job, WorkPlan plan);
+  /// Plans a running job on its gang to its end, if that is in time and fits.
+  bool try_keep(LiveJob& job);
+  /// Promises a job its deadline if plans of all promised jobs fit.
+  bool try_promise(LiveJob& job);
+  bool plan_all_again(LiveJob& newcomer);
+
+  void find_claims(SchedulingPass& pass);
+  void find_claim(LiveJob& job);
+  /// True if the job is in time on a gear that it gets now.
+  bool in_time(const LiveJob& job, std::uint32_t gear) const;
+  /// Time to the end of the work on a gear from now on.
+  PlanTime time_on(const LiveJob& job, std::uint32_t gear) const;
+  /// True if the promise of a job allows another gear now.
+  bool may_change(const LiveJob& job, std::uint32_t gear) const;
+
+  /// True if a job without a promise may still be in time.
+  static bool may_hope(const LiveJob& job);
+  void choose_targets(const SchedulingPass& pass);
+  void give_base(LiveJob& job);
+  void give_back(LiveJob& job);
+  void give_rest(LiveJob& job);
+  void grow();
+  bool fits(const LiveJob& job, std::uint32_t gear) const;
+  void give(LiveJob& job, std::int32_t gear);
+
+  void apply(SchedulingPass& pass);
+  void change(SchedulingPass& pass, LiveJob& job);
+  bool starts_in_time(SchedulingPass& pass, const LiveJob& job, const Gear& gear) const;
+  void begin_segment(const SchedulingPass& pass, LiveJob& job);
+  void secure(SchedulingPass& pass, LiveJob& job);
+  void promise(SchedulingPass& pass, const LiveJob& job);
+  void reject_late(SchedulingPass& pass);
+  /// Time at which the plan of a job must hold GPUs, if the job goes on as it is.
+  PlanTime due(const LiveJob& job) const;
+  void ask_to_wake(SchedulingPass& pass);
+
+  PromiseOptions options_;
+  PlanTime now_ = 0;
+  bool begun_ = false;
+  bool any_gpus_ = true;             ///< a gang finds room wherever enough GPUs are free
+  std::vector<std::int64_t> total_;  ///< GPUs by pool
+  std::vector<std::int64_t> left_;   ///< GPUs not yet given in this pass, by pool
+  PlanCalendar calendar_;
+  std::vector<LiveJob> jobs_;         ///< live jobs
+  std::vector<std::uint32_t> order_;  ///< live jobs, the strongest claim first
+  std::vector<double> tenant_gpu_s_;  ///< GPU time of tenants, by `TenantId`
+  PlanTime last_pass_ = 0;
+  std::int64_t promises_ = 0;
+  std::int64_t broken_ = 0;
+};
+
+}  // namespace vtrain
