@@ -445,6 +445,7 @@ void SimulationEngine::complete(JobId job, SimTime job_end, SimTime finished) {
   if (rule_ != ProgressRule::Policy) throw policy_fault("ends jobs, which is not its part");
   if (job_end > now_) throw policy_fault("booked the end of a job that lies in the future");
   end(job, job_end, finished);
+  if (reasons_) reasons_->note_completion(job);
 }
 
 void SimulationEngine::preempt(JobId job) {

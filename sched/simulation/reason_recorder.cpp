@@ -62,6 +62,7 @@ void ReasonRecorder::finish_pass() {
   if (options_.watched != nullptr) update_watched();
   started_.clear();
   preempted_.clear();
+  completed_.clear();
   waiting_again_.clear();
 }
 
@@ -142,8 +143,8 @@ void ReasonRecorder::update_all() {
 
 void ReasonRecorder::leave_preemptors() {
   if (preempted_by_.empty()) return;
-  for (const std::span<const JobId> jobs :
-       {pass_.ended(), pass_.interrupted(), std::span<const JobId>(preempted_)}) {
+  for (const std::span<const JobId> jobs : {pass_.ended(), std::span<const JobId>(completed_),
+                                            pass_.interrupted(), std::span<const JobId>(preempted_)}) {
     for (const JobId job : jobs) {
       if (pass_.state(job) == JobState::Running) continue;
       const auto found = preempted_by_.find(job.value);

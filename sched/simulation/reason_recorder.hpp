@@ -35,6 +35,8 @@ class ReasonRecorder {
   void note_start(JobId job) { started_.push_back(job); }
   /// Notes a job that the policy preempts in this pass, and may take back.
   void note_preemption(JobId job) { preempted_.push_back(job); }
+  /// A job has ended in this pass, because its policy says so.
+  void note_completion(JobId job) { completed_.push_back(job); }
   /// Notes jobs that wait, as the policy begins again.
   void note_waiting(std::span<const JobId> jobs) { waiting_again_.assign(jobs.begin(), jobs.end()); }
   /// Notes a job that never starts.
@@ -91,6 +93,7 @@ class ReasonRecorder {
 
   std::vector<JobId> started_;    ///< jobs that got a gang in this pass; some may have lost it again
   std::vector<JobId> preempted_;  ///< jobs preempted in this pass; some may have got it back
+  std::vector<JobId> completed_;  ///< jobs that their policy ended in this pass
   JobId first_started_{};         ///< first job that runs since this pass
   std::vector<JobId> waiting_again_;
   std::vector<JobId> heads_;  ///< jobs that no other job holds back

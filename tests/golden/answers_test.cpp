@@ -227,7 +227,9 @@ TEST_CASE("answers: who turns jobs away is marked, and nobody is starred for was
   CHECK(wasteful.exit_code == 0);
   const CommandResult table = run_vtrain(
       "compare --policies fifo,elasticflow --interruption-cost none --timeline never", work.path());
-  CHECK(table.out.find(" % *    ") == std::string::npos);
+  // Only the shares of deadlines met have a star, by jobs and by GPU-hours.
+  CHECK(table.out.find(" % *") != std::string::npos);
+  CHECK(table.out.find(" % *", table.out.find(" % *", table.out.find(" % *") + 1) + 1) == std::string::npos);
   // More than half alike are not starred.
   const CommandResult alike = run_vtrain(
       "compare --trace jobs.csv --cluster 1x8 --policies fifo,easy,edf-admission,fit-first", work.path());
@@ -407,16 +409,18 @@ TEST_CASE(
   std::string text = unwrapped(first.out);
   std::ranges::replace(text, '\n', ' ');
   CHECK(text.starts_with("elasticflow met "));
-  CHECK(text.find(" of the others missed their deadlines. On the GPUs that jobs request, no schedule meets "
-                  "more than 45.7 %.") != std::string::npos);
+  CHECK(text.find("On the GPUs that jobs request, no schedule meets more than 45.7 %.") != std::string::npos);
   CHECK(text.find("placement consolidate") != std::string::npos);
   CHECK(text.find("preemption and resizing cost a job saving and loading a checkpoint") != std::string::npos);
   CHECK(first.out.find("timeline  runs/compare-1/fifo/timeline.json and 3 more, ") != std::string::npos);
   // The page's chart of the schedule opens with the policy that the answer names.
   const std::string page = slurp(work / "runs/compare-1/report.html");
   CHECK(page.find("\"shown\":3") != std::string::npos);
-  const json losing = run_json("compare --interruption-cost 1m", work)["runs"];
-  CHECK(losing[3]["deadline_met"] < losing[2]["deadline_met"]);
+  // Plans as if resizing were free lose to srtf where it takes a minute; those that count it do not.
+  const json costly = run_json(
+      "compare --policies srtf,elasticflow:costs=free,elasticflow --interruption-cost 1m", work)["runs"];
+  CHECK(costly[1]["deadline_met"] < costly[0]["deadline_met"]);
+  CHECK(costly[2]["deadline_met"] > costly[0]["deadline_met"]);
 
   CHECK(suggested(first.out).size() == 3);
   work.write("jobs.csv", "mine");

@@ -373,6 +373,10 @@ TEST_CASE("reasons: a job starts once its reason is taken away") {
             REQUIRE(spec.starts_with("conservative"));
             REQUIRE(*change.at > change.time);
             continue;
+          case WaitReason::Policy:
+            // It keeps GPUs for plans of jobs to which it has promised their deadlines.
+            REQUIRE(spec.starts_with("deadline"));
+            continue;
           default:
             FAIL("a reason that these policies do not give");
         }
