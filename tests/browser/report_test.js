@@ -25,7 +25,7 @@ const vtrain = (...words) => execFileSync(path.resolve(program), words, {cwd: wo
 
 function makePages() {
   vtrain("compare", "--policies", "easy,srtf", "--out", "two");
-  vtrain("compare", "--policies", "fifo,easy,srtf,las,edf-admission,elasticflow", "--interruption-cost", "checkpoint", "--placement", "consolidate", "--out", "six");
+  vtrain("compare", "--policies", "fifo,easy,srtf,las,edf-admission,elasticflow:costs=free", "--interruption-cost", "checkpoint", "--placement", "consolidate", "--out", "six");
   vtrain("trace", "generate", "--jobs", "60", "--cluster", "4x8:a100", "--load", "0.9", "--seed", "7", "--out", "jobs.csv");
   vtrain("compare", "--trace", "jobs.csv", "--cluster", "4x8:a100", "--policies", "easy,srtf", "--placement", "yarn", "--failures", "mtbf=300h", "--out", "small");
   vtrain("trace", "info", "jobs.csv", "--cluster", "4x8:a100", "--report", "trace.html");
@@ -140,8 +140,8 @@ const checks = {
     assert(!(await two.locator("#gantt .segments").isVisible()));
     const six = await open("six");
     assert(await painted(six, "#gantt") > 20000);
-    assert.strictEqual(await six.locator("#gantt select").first().evaluate((select) => select.selectedOptions[0].text), "elasticflow");
-    assert.match(await six.locator("#gantt .segments").textContent(), /^Drawn are the [\d,]+ segments of elasticflow with the most GPU time, of [\d,]+: \d\d\.\d\s% of its GPU time\.$/);
+    assert.strictEqual(await six.locator("#gantt select").first().evaluate((select) => select.selectedOptions[0].text), "elasticflow:costs=free");
+    assert.match(await six.locator("#gantt .segments").textContent(), /^Drawn are the [\d,]+ segments of elasticflow:costs=free with the most GPU time, of [\d,]+: \d\d\.\d\s% of its GPU time\.$/);
     await six.locator("#gantt select").first().selectOption({label: "fifo"});
     assert(!(await six.locator("#gantt .segments").isVisible()));
     assert(fs.statSync(path.join(work, fileOf.six)).size < 1e6);
