@@ -28,6 +28,12 @@ class CostedElasticFlow final : public Policy {
   bool supports_disruptions() const override { return true; }
   bool chooses_types() const override { return true; }
   std::vector<PolicyFigure> figures() const override { return chosen_->figures(); }
+  std::optional<SimTime> considers_at(const SchedulingPass& pass, JobId job) const override {
+    return chosen_->considers_at(pass, job);
+  }
+  WaitCause holds_back(const SchedulingPass& pass, JobId job) const override {
+    return chosen_->holds_back(pass, job);
+  }
 
  private:
   ElasticFlow free_;
