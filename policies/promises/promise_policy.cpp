@@ -292,26 +292,10 @@ void PromisePolicy::find_claim(LiveJob& job) {
     if (job.slack <= 0 && !try_keep(job)) {
       const bool missed = !job.runs() && rest.begin() < now_;
       set_plan(job, std::move(rest));
-      if (missed) {
-        set_plan(job, {});
-        if (auto plan = calendar_.defer(request(job)); plan && any_gpus_) {
-          set_plan(job, *std::move(plan));
-          job.slack = job.plan.begin() - now_;
-          job.next = job.plan.blocks.front();
-        } else {
-          ++broken_;
-        }
-      }
+      if (missed) replace_plan(job);
     }
   } else if (job.plan.kind == WorkPlan::Kind::Keep && !job.runs()) {
-    set_plan(job, {});
-    if (auto plan = calendar_.defer(request(job)); plan && any_gpus_) {
-      set_plan(job, *std::move(plan));
-      job.slack = job.plan.begin() - now_;
-      job.next = job.plan.blocks.front();
-    } else {
-      ++broken_;
-    }
+    replace_plan(job);
   }
   if (job.promised()) {
     // A first block has no time for a second start.
@@ -330,12 +314,23 @@ void PromisePolicy::find_claim(LiveJob& job) {
     job.claim = Claim::Chance;
     const Gear& tried = job.gears[gear];
     // For gangs of known speed admission has looked already.
-    const bool is_sure = any_gpus_ && tried.sure_speed >= tried.speed * (1 - 1e-9);
+    const bool is_sure = any_gpus_ && tried.has_sure_speed();
     if (is_sure ||
         !calendar_.is_free(tried.pool, now_, saturating(now_, time_on(job, gear)), tried.gpus.gpus.value))
       continue;
     job.claim = Claim::Hopes;
     return;
+  }
+}
+
+void PromisePolicy::replace_plan(LiveJob& job) {
+  set_plan(job, {});
+  if (auto plan = calendar_.defer(request(job)); plan && any_gpus_) {
+    set_plan(job, *std::move(plan));
+    job.slack = job.plan.begin() - now_;
+    job.next = job.plan.blocks.front();
+  } else {
+    ++broken_;
   }
 }
 
@@ -347,9 +342,7 @@ void PromisePolicy::reject_late(SchedulingPass& pass) {
   std::erase_if(jobs_, [&](const LiveJob& job) {
     const bool no_promise = options_.only_promised && may_hope(job);
     // On the gang that it will get a job may be faster than for certain.
-    const bool is_sure = any_gpus_ && std::ranges::all_of(job.gears, [](const Gear& gear) {
-                           return gear.sure_speed >= gear.speed * (1 - 1e-9);
-                         });
+    const bool is_sure = any_gpus_ && std::ranges::all_of(job.gears, &Gear::has_sure_speed);
     const bool hopeless = job.claim == Claim::Late || (no_promise && is_sure);
     if (!hopeless || job.has_started || !options_.rejects_late) return false;
     pass.reject(job.id);
@@ -529,6 +522,8 @@ void PromisePolicy::change(SchedulingPass& pass, LiveJob& job) {
   const Gear& gear = job.gears[static_cast<std::size_t>(job.target)];
   if (!job.runs()) {
     if (!starts_in_time(pass, job, gear) || !pass.try_start(job.id, gear.gpus)) return;
+    job.gear = job.target;
+    begin_segment(pass, job);
   } else {
     const LiveJob before = job;
     const SimDuration work = pass.work_done(job.id);
@@ -544,8 +539,6 @@ void PromisePolicy::change(SchedulingPass& pass, LiveJob& job) {
       return;
     }
   }
-  job.gear = job.target;
-  begin_segment(pass, job);
   secure(pass, job);
 }
 

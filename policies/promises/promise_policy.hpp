@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "policies/promises/work_plan.hpp"
@@ -106,6 +104,8 @@ class PromisePolicy final : public Policy {
 
   void find_claims(SchedulingPass& pass);
   void find_claim(LiveJob& job);
+  /// Plans a job anew whose plan cannot be held; where none fits, its promise is broken.
+  void replace_plan(LiveJob& job);
   /// True if the job is in time on a gear that it gets now.
   bool in_time(const LiveJob& job, std::uint32_t gear) const;
   /// Time to the end of the work on a gear from now on.

@@ -25,6 +25,9 @@ struct Gear {
   PlanTime setup = 0;       ///< time without work after an interruption
   SegmentTiming slowest{};  ///< timing of a first segment on the slowest gang
   SegmentTiming packed{};   ///< timing of a first segment on a packed gang
+
+  /// True if no gang is slower than a packed one.
+  bool has_sure_speed() const { return sure_speed >= speed * (1 - 1e-9); }
 };
 
 /// A time in which a job holds the GPUs of one gear.
