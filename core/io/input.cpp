@@ -53,7 +53,7 @@ constexpr std::size_t kKeptAtOnce = 256 * kMegabyte;
 
 /// Largest piece read at a time.
 constexpr std::size_t kPiece = std::size_t{1} << 18;
-/// How many bytes a packed one becomes at most with gzip (zlib's technical details); zstd has no such limit.
+/// Most bytes that a packed one becomes with gzip (zlib's technical details); zstd has no such limit.
 constexpr std::size_t kMostPacked = 1032;
 
 std::size_t& raised_bytes() {

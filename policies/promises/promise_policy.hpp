@@ -30,7 +30,7 @@ struct PromiseOptions {
 /// spare GPUs, and may lose them at any time. Its work there makes the rest of the plan shorter. So no
 /// promise breaks unless nodes fail.
 ///
-/// A plan is replaced only by another that fits. A new job is promised its deadline if a plan fits beside all
+/// A plan is replaced only by another that fits. A new job is promised its deadline if a plan fits with all
 /// others. If none does, all plans are made again in the order of deadlines, and count only if each is in
 /// time.
 class PromisePolicy final : public Policy {

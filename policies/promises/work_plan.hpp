@@ -47,7 +47,7 @@ struct WorkPlan {
     First,     ///< the first start of the job is that of the first block, which has no setup
   };
   Kind kind = Kind::None;
-  std::vector<PlanBlock> blocks;  ///< in the order of time
+  std::vector<PlanBlock> blocks;  ///< ascending by time
 
   PlanTime begin() const { return blocks.front().begin; }
   PlanTime end() const { return blocks.back().end; }
@@ -85,7 +85,7 @@ class PlanCalendar {
   std::optional<WorkPlan> defer(const PlanRequest& request) const;
   /// Plans the first start of a job now, without a stop to its end, on the fewest GPUs that suffice.
   std::optional<WorkPlan> start_now(const PlanRequest& request) const;
-  /// True if so many GPUs of a pool are free all the time.
+  /// True if this many GPUs of a pool are free all the time.
   bool is_free(std::uint32_t pool, PlanTime from, PlanTime until, std::int64_t gpus) const;
 
  private:

@@ -24,7 +24,7 @@ class GpuPrices {
 
   /// True without any price.
   bool empty() const { return !any_; }
-  /// Names of the types without a price; `no type` stands for GPUs without a named type.
+  /// Names of the types without a price; `no type` means GPUs without a named type.
   std::vector<std::string> types_without_price() const;
   /// Cost of a job of a replay. None without prices, if the job held GPUs of a type without a price, or if
   /// the types that it held are not known (`SimulationResult::gpu_time_by_type`) and differ in price.

@@ -79,7 +79,7 @@ class ShellExpander::Reader {
   static bool ends_word(char letter) {
     return is_shell_space(letter) || std::string_view(";&|()<>").find(letter) != std::string_view::npos;
   }
-  /// Reads one word and adds what it expands to. False if an operator stands here.
+  /// Reads one word and adds what it expands to. False if an operator is here.
   bool read_word(std::vector<ShellText>& words, bool is_active);
   void read_single_quotes(ShellText& to);
   /// The texts in double quotes: one, or one for each value of an array.
