@@ -71,6 +71,6 @@ Result<PlanRequest> read_plan_request(const PlanSpec& spec, std::vector<std::str
 /// Searches the plans. Errors: no number of GPUs has a plan; no plan meets the deadline. If plans need more
 /// memory, the error names a number of GPUs that has it. With `fills_lines` one number of GPUs gets as many
 /// plans as fill the lines of a table (`fold_plans`), else `PlanSearchOptions::top`.
-Result<PlanReport> make_plan_report(const PlanRequest& question, bool fills_lines);
+Result<PlanReport> make_plan_report(const PlanRequest& question, bool fills_lines = false);
 
 }  // namespace vtrain
