@@ -115,7 +115,7 @@ int run(int argc, char** argv) try {
   CLI::App app{
       "vtrain predicts how long LLM training iterations take and replays job traces on a simulated GPU "
       "cluster.\n\n"
-      "  vtrain compare                        four policies on a day of LLM jobs\n"
+      "  vtrain compare                        five policies on a day of LLM jobs\n"
       "  vtrain replay --trace jobs.csv --cluster 16x8 --policy easy",
       "vtrain"};
   const auto help = std::make_shared<vtrain::HelpFormat>();

@@ -36,10 +36,6 @@ double share_of_training(const SegmentTiming& timing) {
 
 }  // namespace
 
-std::vector<PolicyFigure> PromisePolicy::figures() const {
-  return {{"promises", static_cast<double>(promises_)}, {"broken_promises", static_cast<double>(broken_)}};
-}
-
 void PromisePolicy::schedule(SchedulingPass& pass) {
   begin_pass(pass);
   take_interruptions(pass);
@@ -175,7 +171,7 @@ void PromisePolicy::take_arrivals(SchedulingPass& pass) {
     if (job.has_deadline()) live.deadline = plan_time(job.deadline);
     jobs_.push_back(std::move(live));
     LiveJob& added = jobs_.back();
-    if (added.has_deadline() && try_promise(added)) promise(pass, added);
+    if (added.has_deadline() && try_promise(added)) pass.promise(id);
   }
 }
 
@@ -329,8 +325,6 @@ void PromisePolicy::replace_plan(LiveJob& job) {
     set_plan(job, *std::move(plan));
     job.slack = job.plan.begin() - now_;
     job.next = job.plan.blocks.front();
-  } else {
-    ++broken_;
   }
 }
 
@@ -506,11 +500,6 @@ void PromisePolicy::apply(SchedulingPass& pass) {
     secure(pass, jobs_[i]);
 }
 
-void PromisePolicy::promise(SchedulingPass& pass, const LiveJob& job) {
-  pass.promise(job.id);
-  ++promises_;
-}
-
 void PromisePolicy::change(SchedulingPass& pass, LiveJob& job) {
   if (job.target == kNoGear) {
     book(pass, job);
@@ -569,7 +558,7 @@ void PromisePolicy::secure(SchedulingPass& pass, LiveJob& job) {
   if (!job.has_deadline() || !job.runs()) return;
   if (job.plan.kind == WorkPlan::Kind::Keep) return;
   if (!job.promised()) {
-    if (try_keep(job)) promise(pass, job);
+    if (try_keep(job)) pass.promise(job.id);
     return;
   }
   if (job.claim == Claim::Must) try_keep(job);

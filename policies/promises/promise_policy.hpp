@@ -41,7 +41,6 @@ class PromisePolicy final : public Policy {
   ProgressRule progress_rule() const override { return ProgressRule::Policy; }
   bool supports_disruptions() const override { return true; }
   bool chooses_types() const override { return true; }
-  std::vector<PolicyFigure> figures() const override;
 
  private:
   static constexpr std::int32_t kNoGear = -1;
@@ -128,7 +127,6 @@ class PromisePolicy final : public Policy {
   bool starts_in_time(SchedulingPass& pass, const LiveJob& job, const Gear& gear) const;
   void begin_segment(const SchedulingPass& pass, LiveJob& job);
   void secure(SchedulingPass& pass, LiveJob& job);
-  void promise(SchedulingPass& pass, const LiveJob& job);
   void reject_late(SchedulingPass& pass);
   /// Time at which the plan of a job must hold GPUs, if the job goes on as it is.
   PlanTime due(const LiveJob& job) const;
@@ -145,8 +143,6 @@ class PromisePolicy final : public Policy {
   std::vector<std::uint32_t> order_;  ///< live jobs, the strongest claim first
   std::vector<double> tenant_gpu_s_;  ///< GPU time of tenants, by `TenantId`
   PlanTime last_pass_ = 0;
-  std::int64_t promises_ = 0;
-  std::int64_t broken_ = 0;
 };
 
 }  // namespace vtrain

@@ -408,14 +408,14 @@ TEST_CASE(
   REQUIRE_MESSAGE(first.exit_code == 0, first.err);
   std::string text = unwrapped(first.out);
   std::ranges::replace(text, '\n', ' ');
-  CHECK(text.starts_with("elasticflow met "));
+  CHECK(text.starts_with("No clear difference between deadline and elasticflow, "));
   CHECK(text.find("On the GPUs that jobs request, no schedule meets more than 45.7 %.") != std::string::npos);
   CHECK(text.find("placement consolidate") != std::string::npos);
   CHECK(text.find("preemption and resizing cost a job saving and loading a checkpoint") != std::string::npos);
-  CHECK(first.out.find("timeline  runs/compare-1/fifo/timeline.json and 3 more, ") != std::string::npos);
+  CHECK(first.out.find("timeline  runs/compare-1/fifo/timeline.json and 4 more, ") != std::string::npos);
   // The page's chart of the schedule opens with the policy that the answer names.
   const std::string page = slurp(work / "runs/compare-1/report.html");
-  CHECK(page.find("\"shown\":3") != std::string::npos);
+  CHECK(page.find("\"shown\":4") != std::string::npos);
   // Plans as if resizing were free lose to srtf where it takes a minute; those that count it do not.
   const json costly = run_json(
       "compare --policies srtf,elasticflow:costs=free,elasticflow --interruption-cost 1m", work)["runs"];
@@ -445,7 +445,7 @@ TEST_CASE(
       names += run["policy"].get<std::string>() + " ";
     return names;
   };
-  CHECK(policies("") == "fifo easy srtf elasticflow ");
+  CHECK(policies("") == "fifo easy srtf elasticflow deadline ");
   CHECK(policies("--trace jobs.csv --cluster 1x8") == "fifo easy srtf edf:resize=no ");
   CHECK(policies("--policies fifo") == "fifo ");
 }

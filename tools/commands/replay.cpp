@@ -35,9 +35,9 @@ using nlohmann::ordered_json;
 /// The policies that `compare` takes by default for a trace: one of each kind (in order, backfilling,
 /// shortest first, deadline first). All give jobs the GPUs that they request.
 constexpr std::string_view kTracePolicies = "fifo,easy,srtf,edf:resize=no";
-/// Default policies for the embedded default, whose jobs all have a model and a deadline: elastic, with
-/// admission.
-constexpr std::string_view kGeneratedPolicies = "fifo,easy,srtf,elasticflow";
+/// Default policies for the embedded default, whose jobs all have a model and a deadline. The last two make
+/// use of that: they resize jobs and turn away those that would be late.
+constexpr std::string_view kGeneratedPolicies = "fifo,easy,srtf,elasticflow,deadline";
 
 /// Arguments of `replay` and `compare`.
 struct ReplayArguments {

@@ -20,6 +20,8 @@ class ShellExpander::Reader {
   void run_all();
 
  private:
+  static constexpr int kMostNested = 40;  ///< levels of expansions within each other
+
   /// The text after `<<END`, up to that word.
   struct HereDocument {
     std::string end;

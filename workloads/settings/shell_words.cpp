@@ -123,7 +123,7 @@ std::vector<ShellText> ShellExpander::Reader::read_double_quotes(bool is_active)
 }
 
 std::vector<ShellText> ShellExpander::Reader::read_expansion(bool is_active) {
-  if (++nesting_ > kMostDepth) fail_at(line_, "too many levels of nesting");
+  if (++nesting_ > kMostNested) fail_at(line_, "too many levels of nesting");
   std::vector<ShellText> values = read_expansion_inside(is_active);
   --nesting_;
   for (const ShellText& value : values)
