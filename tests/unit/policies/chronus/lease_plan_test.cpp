@@ -77,7 +77,7 @@ TEST_CASE("lease_plan: moving leases into or out of lease 0 keeps a plan feasibl
     if (serves_all_leases(program, plan)) REQUIRE(after <= objective_bound(program) + 1e-9);
     REQUIRE(after <= *testing::best_objective(program) + 1e-9);
   }
-  CHECK(improved > 20);
+  CHECK(improved > static_cast<int>(testing::rounds(20)));
 }
 
 }  // namespace vtrain
