@@ -408,8 +408,10 @@ TEST_CASE(
   REQUIRE_MESSAGE(first.exit_code == 0, first.err);
   std::string text = unwrapped(first.out);
   std::ranges::replace(text, '\n', ' ');
-  CHECK(text.starts_with("No clear difference between deadline and elasticflow, "));
-  CHECK(text.find("On the GPUs that jobs request, no schedule meets more than 45.7 %.") != std::string::npos);
+  CHECK(text.starts_with("Over 20 seeds, no clear difference between deadline and elasticflow: "));
+  CHECK(text.find("seeds     1-20   jobs generated anew for each   described above: seed 1 ") !=
+        std::string::npos);
+  CHECK(text.find("mean ± half of the 95 % interval over seeds 1 to 20") != std::string::npos);
   CHECK(text.find("placement consolidate") != std::string::npos);
   CHECK(text.find("preemption and resizing cost a job saving and loading a checkpoint") != std::string::npos);
   CHECK(first.out.find("timeline  runs/compare-1/fifo/timeline.json and 4 more, ") != std::string::npos);

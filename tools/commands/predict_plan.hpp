@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/base/result.hpp"
-#include "workloads/settings/named_setting.hpp"
 #include "workloads/config/predict_config.hpp"
+#include "workloads/settings/named_setting.hpp"
 
 namespace CLI {
 class App;

@@ -31,12 +31,14 @@ struct PricingArguments {
 /// Changes to the jobs of a trace; the defaults of all but `deadlines` leave the jobs as they are.
 struct TransformationArguments {
   std::string statuses{};           ///< names joined by commas; empty: all
+  std::string resample = "auto";    ///< blocks of the trace to draw anew: `none`, `days`, `weeks` or `auto`
   std::string tenants = "trace";    ///< `trace`, `clusters`, `users` or a number of tenants
   std::string assign = "none";      ///< models for jobs without one: `none`, `lingjun`, `zoo` or `model=NAME`
   std::string run_times = "trace";  ///< `trace` or `predicted`
   std::string deadlines = "auto";   ///< `none`, `elasticflow`, `LOW:HIGH`, a factor, or `auto`
   std::string estimates = "trace";  ///< `trace`, `exact` or a rule such as `lognormal:SIGMA`
   std::uint64_t seed = 1;           ///< seeds everything random
+  double load = 0;  ///< offered load on the cluster; 0: of the trace, or of the embedded default
 };
 
 /// Interruptions of jobs and their costs; by default only the policy interrupts jobs, which costs those of a

@@ -19,6 +19,7 @@
 #include "tools/experiment/transformations.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
+#include "traces/editing/slice.hpp"
 #include "traces/synthesis/generator.hpp"
 #include "workloads/pricing/curves_by_type.hpp"
 #include "workloads/pricing/job_pricing.hpp"
@@ -96,15 +97,15 @@ bool needs_prices(const Workload& workload) {
 }
 
 /// The embedded default: a day of LLM jobs with more work than the cluster's capacity.
-Result<void> generate_default_day(const ModelMix& models, std::uint64_t seed, const CurvesByType& curves,
-                                  ScenarioParts& parts) {
+Result<void> generate_default_day(const ModelMix& models, const TransformationArguments& arguments,
+                                  const CurvesByType& curves, ScenarioParts& parts) {
   GeneratorOptions options;
   options.num_jobs = 0;
   options.span = std::chrono::hours(24);
   options.cluster = parts.cluster.total_gpus();
-  options.load = kDefaultLoad;
+  options.load = arguments.load > 0 ? arguments.load : kDefaultLoad;
   options.max_duration = kDefaultMaxDuration;
-  options.seed = seed;
+  options.seed = arguments.seed;
   options.deadlines.reset();  // set by --deadlines, as for every other trace
   if (models.kind != ModelMix::Kind::None) {
     options.models = models;
@@ -434,7 +435,7 @@ Result<void> complete_jobs(const ScenarioSpec& spec, Transformations transformat
   CurvesByType curves = parts.pricing->on(parts.cluster, parts.workload);
   bool predicted = transformations.models.kind != ModelMix::Kind::None;
   if (spec.trace.files.empty()) {
-    auto day = generate_default_day(transformations.models, transformations.seed, curves, parts);
+    auto day = generate_default_day(transformations.models, spec.transformations, curves, parts);
     if (!day) return day;
     transformations.models = {};  // the jobs have theirs
     predicted = true;
@@ -450,6 +451,12 @@ Result<void> complete_jobs(const ScenarioSpec& spec, Transformations transformat
   const auto changes = transform(parts.workload, transformations, curves, true, warnings);
   if (!changes) return fail(changes.error());
   note_all(parts, NoteKind::Changed, *changes);
+  if (!spec.trace.files.empty() && spec.transformations.load > 0) {
+    auto scaled = slice_trace(parts.workload,
+                              {.load = spec.transformations.load, .cluster = parts.cluster.total_gpus()});
+    if (!scaled) return fail(in_option("--load", std::move(scaled.error())));
+    note_all(parts, NoteKind::Changed, *scaled);
+  }
   parts.deadlines_are_made = transformations.deadlines && num_deadlines() > 0 && deadlines_of_trace == 0;
   keep_to_types_with_plan(parts);  // with the models that they were given
   curves = parts.pricing->on(parts.cluster, parts.workload);

@@ -13,10 +13,12 @@
 #include <utility>
 
 #include "core/base/names.hpp"
+#include "core/base/numbers.hpp"
 #include "core/io/input.hpp"
 #include "core/io/json_reader.hpp"
 #include "policies/registry.hpp"
 #include "tools/experiment/file_hash.hpp"
+#include "traces/synthesis/generator.hpp"
 #include "workloads/calibration/prediction_interval.hpp"
 #include "workloads/model/parallel_plan.hpp"
 
@@ -47,6 +49,9 @@ void for_each_field(auto& spec, const Visit& visit) requires requires {
   visit(SpecField{"", "tenant_tree", "--tenant-tree"}, spec.tenant_tree);
   visit(SpecField{"", "placement", "--placement"}, spec.placement);
   visit(SpecField{"", "policies", "--policies"}, spec.policies);
+  visit(SpecField{"", "seeds", "--seeds"}, spec.seeds);
+  visit(SpecField{"", "baseline", "--baseline"}, spec.baseline);
+  visit(SpecField{"", "vary", "--vary"}, spec.vary);
   visit(SpecField{"", "price", "--price"}, spec.price);
   visit(SpecField{"pricing", "profile", "--profile"}, spec.pricing.profile);
   visit(SpecField{"pricing", "stack", "--stack"}, spec.pricing.stack);
@@ -54,12 +59,14 @@ void for_each_field(auto& spec, const Visit& visit) requires requires {
   visit(SpecField{"pricing", "curves", "--curves"}, spec.pricing.kind);
   auto& changes = spec.transformations;
   visit(SpecField{"transformations", "statuses", "--statuses"}, changes.statuses);
+  visit(SpecField{"transformations", "resample", "--resample"}, changes.resample);
   visit(SpecField{"transformations", "tenants", "--tenants"}, changes.tenants);
   visit(SpecField{"transformations", "assign", "--assign"}, changes.assign);
   visit(SpecField{"transformations", "run_times", "--run-times", kRunTimes}, changes.run_times);
   visit(SpecField{"transformations", "deadlines", "--deadlines"}, changes.deadlines);
   visit(SpecField{"transformations", "estimates", "--estimates"}, changes.estimates);
   visit(SpecField{"transformations", "seed", "--seed", {}, 0, kMostSeed}, changes.seed);
+  visit(SpecField{"transformations", "load", "--load", {}, 0, kMostLoad}, changes.load);
   auto& disruptions = spec.disruptions;
   visit(SpecField{"disruptions", "interruption_cost", "--interruption-cost"}, disruptions.interruption_cost);
   visit(SpecField{"disruptions", "failures", "--failures"}, disruptions.failures);
@@ -388,6 +395,36 @@ Result<SpecDocument<ScenarioSpec>> parse_scenario_spec(std::string text, const f
 
 Result<SpecDocument<PlanSpec>> read_plan_spec(const fs::path& file) {
   return read_spec<PlanSpec>(file);
+}
+
+Result<void> set_option(ScenarioSpec& spec, std::string_view option, std::string_view value) {
+  const std::string name = fmt::format("--{}", option);
+  std::vector<std::string_view> known;
+  Result<void> set;
+  bool found = false;
+  for_each_field(spec, [&](const SpecField& field, auto& to) {
+    using Value = std::decay_t<decltype(to)>;
+    constexpr std::string_view kDashes = "--";
+    if constexpr (!std::is_same_v<Value, std::vector<std::string>> && !std::is_same_v<Value, bool>) {
+      if (!field.option.starts_with(kDashes)) return;
+      known.push_back(field.option.substr(kDashes.size()));
+      if (field.option != name) return;
+      found = true;
+      if constexpr (std::is_same_v<Value, std::string>) {
+        to = value;
+      } else {
+        const auto number = parse_number(value, field.low, field.high);
+        if (!number) {
+          set = fail({.field = name, .message = number.error().message});
+        } else {
+          to = static_cast<Value>(*number);
+        }
+      }
+    }
+  });
+  if (found) return set;
+  return fail(
+      {.field = "--vary", .message = with_guess(fmt::format("'{}' cannot vary", option), option, known)});
 }
 
 Result<void> check_spec(const ScenarioSpec& spec) {

@@ -47,6 +47,9 @@ struct ScenarioSpec {
   TransformationArguments transformations{};  ///< changes to the jobs of the trace
   DisruptionArguments disruptions{};          ///< interruptions of jobs and their costs
   std::vector<std::string> policies{};        ///< specs, `NAME:key=value,...`
+  std::string seeds{};     ///< of `compare`: `1-20` or `1,4,9`; empty: the one of `transformations`
+  std::string baseline{};  ///< of `compare`: policy that the others are compared with; empty: the best
+  std::vector<std::string> vary{};   ///< of `compare`: `KEY=V1,V2,...` (`variation.hpp`)
   std::vector<std::string> price{};  ///< prices of GPU-hours, `TYPE=PRICE/h` or `PRICE/h`; empty: none
   std::string timeline = "auto";     ///< `always`, `never` or `auto`
   std::string by{};                  ///< `tenant`, `user`, `queue`, `type` or `size`; empty: none
@@ -113,6 +116,11 @@ Result<SpecDocument<ScenarioSpec>> read_scenario_spec(const std::filesystem::pat
 Result<SpecDocument<PlanSpec>> read_plan_spec(const std::filesystem::path& file);
 /// Parses the text of `file` as `read_scenario_spec` does.
 Result<SpecDocument<ScenarioSpec>> parse_scenario_spec(std::string text, const std::filesystem::path& file);
+
+/// Sets the field of an option, such as `placement`, to a value as written on the command line. Errors name
+/// the option: an unknown one (with the nearest known one), one with a list of values, a value that is no
+/// number.
+Result<void> set_option(ScenarioSpec& spec, std::string_view option, std::string_view value);
 
 /// Checks values that are limited to some words or to a range. Errors name the option.
 Result<void> check_spec(const ScenarioSpec& spec);

@@ -34,6 +34,9 @@ Result<Transformations> read_transformations(const TransformationArguments& argu
     if (!statuses) return fail(std::move(statuses.error()));
     result.statuses = *std::move(statuses);
   }
+  const auto resample = in_option("--resample", parse_blocks(arguments.resample));
+  if (!resample) return fail(resample.error());
+  result.resample = *resample;
   const auto tenants = in_option("--tenants", TenantRule::parse(arguments.tenants));
   if (!tenants) return fail(tenants.error());
   result.tenants = *tenants;
@@ -85,6 +88,9 @@ Result<std::vector<std::string>> transform(Workload& workload, const Transformat
   if (!sliced) return fail(std::move(sliced.error()));
   sentences = *std::move(sliced);
   const std::uint64_t seed = transformations.seed;
+  auto resampled = in_option("--resample", resample(workload, transformations.resample, seed));
+  if (!resampled) return fail(std::move(resampled.error()));
+  take(*std::move(resampled));
   auto tenants = set_tenants(workload, transformations.tenants, seed);
   if (!tenants) return fail(std::move(tenants.error()));
   take(*std::move(tenants));

@@ -8,6 +8,7 @@
 
 #include "core/base/result.hpp"
 #include "tools/experiment/arguments.hpp"
+#include "traces/editing/resample.hpp"
 #include "traces/rules/deadlines.hpp"
 #include "traces/rules/estimates.hpp"
 #include "traces/rules/model_mix.hpp"
@@ -24,6 +25,7 @@ bool files_as_tenants(const TransformationArguments& arguments);
 /// Parsed transformations. By default nothing is changed.
 struct Transformations {
   std::vector<JobStatus> statuses{};  ///< statuses of the jobs to keep; empty: any
+  Blocks resample = Blocks::None;
   TenantRule tenants{};
   ModelMix models{};
   bool predicts_run_times =
@@ -44,9 +46,9 @@ Result<TrainableModel> find_trainable_model(std::string_view name);
 /// must outlive the result.
 ModelCatalog model_catalog(const CurvesByType& curves);
 
-/// Applies statuses, tenants, run times and models in this order, then deadlines and estimates. In between it
-/// prices jobs without a duration (`price_jobs`), if `price` is set or a later rule needs it. Returns one
-/// sentence for each change. Warns of rules without effect.
+/// Applies statuses, resampling, tenants, run times and models in this order, then deadlines and estimates.
+/// In between it prices jobs without a duration (`price_jobs`), if `price` is set or a later rule needs it.
+/// Returns one sentence for each change. Warns of rules without effect.
 Result<std::vector<std::string>> transform(Workload& workload, const Transformations& transformations,
                                            const CurvesByType& curves, bool price,
                                            std::vector<std::string>& warnings);

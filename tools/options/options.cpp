@@ -16,6 +16,7 @@
 #include "tools/cli/value_checks.hpp"
 #include "tools/format/progress.hpp"
 #include "tools/format/text_format.hpp"
+#include "traces/synthesis/generator.hpp"
 #include "traces/trace_format.hpp"
 #include "workloads/calibration/prediction_interval.hpp"
 #include "workloads/stack/stack.hpp"
@@ -225,6 +226,12 @@ void add_transformation_options(CLI::App& command, TransformationArguments& argu
                   "Random seed (models, deadlines, requested times, tenants, failures)")
       ->transform(whole_number(0))
       ->capture_default_str();
+  command
+      .add_option("--resample", arguments.resample,
+                  "Draw the trace's days or weeks anew with replacement, by --seed: none, days or weeks; "
+                  "auto is none, and what fits the trace where there are several seeds")
+      ->check(one_of({"none", "auto", "days", "weeks"}))
+      ->capture_default_str();
 }
 
 void add_scenario_options(CLI::App& command, ScenarioSpec& spec) {
@@ -236,8 +243,14 @@ void add_scenario_options(CLI::App& command, ScenarioSpec& spec) {
   });
   in_group(command, "Cluster", [&] { add_cluster_options(command, spec); });
   in_group(command, "Predicted run times", [&] { add_pricing_options(command, spec.pricing); });
-  in_group(command, "Changes to the jobs",
-           [&] { add_transformation_options(command, spec.transformations); });
+  in_group(command, "Changes to the jobs", [&] {
+    add_transformation_options(command, spec.transformations);
+    command
+        .add_option("--load", spec.transformations.load,
+                    "Offered load: work submitted / work that the cluster can do from the first to the last "
+                    "submission; default: 1.1 for generated jobs, for a trace that of its submissions")
+        ->transform(number_between(kLeastLoad, kMostLoad));
+  });
   in_group(command, "Interruptions and failures", [&] { add_disruption_options(command, spec.disruptions); });
   in_group(command, "Results and checks", [&] { add_result_options(command, spec); });
 }

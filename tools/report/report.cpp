@@ -155,6 +155,12 @@ std::string hints_html(const ReportInput& input) {
   return html;
 }
 
+/// The section on seeds, and the heading of what follows it.
+std::string seeds_html(const ReportInput& input) {
+  if (!input.seeds) return {};
+  return seed_section_html(*input.seeds) + fmt::format("<h2>{} in detail</h2>\n", escape_html(input.detail));
+}
+
 std::string page_title(const ReportInput& input) {
   std::string names;
   for (const ReportRun& run : input.runs)
@@ -183,12 +189,12 @@ std::string render_report(const ReportInput& input) {
   return render_page(
       {.title = page_title(input),
        .eyebrow = input.trace_name,
-       .answer = headline(input),
-       .facts = fmt::format("{}; cluster {}.{}{}", describe_jobs(input), input.cluster.describe(),
+       .answer = input.seeds ? seed_answer(*input.seeds) : headline(input),
+       .facts = fmt::format("{}{}; cluster {}.{}{}", input.seeds ? input.detail + ": " : "", describe_jobs(input), input.cluster.describe(),
                             input.interruption_cost.empty() ? "" : " Assumed: ",
                             input.interruption_cost.empty() ? "" : input.interruption_cost + "."),
-       .summary_html = summary_table(input.runs) + hints_html(input) + loss_table(input.runs) +
-                       group_table_html(summaries_of(input.runs)),
+       .summary_html = seeds_html(input) + summary_table(input.runs) + hints_html(input) +
+                       loss_table(input.runs) + group_table_html(summaries_of(input.runs)),
        .help = "Press a policy's name below a chart to hide it in all charts.",
        .figures_html = std::move(figures),
        .assumptions = input.assumptions,

@@ -1,6 +1,7 @@
 /// The page of `vtrain compare`: one self-contained HTML file that compares policies.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "sched/cluster/cluster.hpp"
 #include "sched/metrics/metrics.hpp"
 #include "sched/simulation/simulation.hpp"
+#include "tools/report/seed_tables.hpp"
 #include "workloads/jobs/job.hpp"
 
 namespace vtrain {
@@ -28,6 +30,9 @@ struct ReportInput {
   std::string
       interruption_cost{};      ///< sentence on the cost of preemption and resizing; empty if neither happens
   std::vector<ReportRun> runs;  ///< one or more, in the order of the table
+  /// The policies of `runs` over several seeds, which give the answer; none: the runs do.
+  std::optional<SeedComparison> seeds{};
+  std::string detail{};  ///< the runs in a word or two, beside `seeds`: `Seed 1`, `The trace`
   /// Label and value, shown in this order: inputs with hashes, seeds, versions, the command to repeat it.
   std::vector<std::pair<std::string, std::string>> provenance;
   std::vector<std::string> assumptions;  ///< synthetic or assumed values, one sentence each

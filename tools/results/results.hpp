@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,8 @@
 #include "core/io/file.hpp"
 #include "core/io/staged_folder.hpp"
 #include "tools/experiment/scenario.hpp"
+#include "tools/report/seed_tables.hpp"
+#include "tools/report/varied_tables.hpp"
 
 namespace vtrain {
 
@@ -73,14 +77,22 @@ struct RunPlace {
   std::string command{};            ///< command line as typed, for `run.json`
 };
 
-/// HTML page of all runs of a scenario.
-std::string scenario_report(const Scenario& scenario, const std::vector<RunResult>& runs);
+/// HTML page of all runs of a scenario, and of other seeds of it if there are any.
+std::string scenario_report(const Scenario& scenario, const std::vector<RunResult>& runs,
+                            const std::optional<SeedComparison>& seeds = std::nullopt);
 
 /// Writes the files of every run (`write_run`), `report.html`, and `run.json`. The latter has the spec that
 /// repeats the run, the inputs with their hashes, and the written files. It also has the values that differ
-/// between repetitions: times, host, version. Then the folder replaces the existing one.
+/// between repetitions: times, host, version. With `seeds`, `seeds.csv` has a row for each seed and policy.
+/// Then the folder replaces the existing one.
 Result<void> write_runs(StagedFolder& folder, const RunPlace& place, const Scenario& scenario,
-                        const std::vector<RunResult>& runs);
+                        const std::vector<RunResult>& runs,
+                        const std::optional<SeedComparison>& seeds = std::nullopt);
+
+/// Writes `variations.csv`, `report.html` and `run.json`, whose spec repeats the comparison, and then
+/// replaces the folder. `scenarios` are those of the combinations.
+Result<void> write_varied(StagedFolder& folder, const RunPlace& place, const ScenarioSpec& spec,
+                          std::span<const Scenario> scenarios, const VariedComparison& comparison);
 
 /// Writes the files of every run to a new folder, or replaces an earlier run. A single run is at the top;
 /// several have folders of their own. Throws no exception.

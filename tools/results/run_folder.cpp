@@ -37,6 +37,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kProvenance = "run.json";
 constexpr std::string_view kReport = "report.html";
 constexpr std::string_view kExtrapolated = "extrapolated.csv";
+constexpr std::string_view kSeeds = "seeds.csv";
+constexpr std::string_view kVariations = "variations.csv";
 constexpr const char* kWallOfPolicies = "simulation_wall_s";
 /// The version of `run.json`; vtrain 0.1 wrote none.
 constexpr int kRunVersion = 2;
@@ -47,13 +49,14 @@ constexpr std::array<std::string_view, 5> kPolicyFiles = {"jobs.csv", "interrupt
 
 /// True if a file of this name may belong to a run.
 bool is_name_of_run_file(const std::string& name) {
-  return name == kProvenance || name == kReport || name == kExtrapolated ||
+  return name == kProvenance || name == kReport || name == kExtrapolated || name == kSeeds ||
+         name == kVariations ||
          std::find(kPolicyFiles.begin(), kPolicyFiles.end(), name) != kPolicyFiles.end();
 }
 
 /// Files that a run may write to its folder, with policies' files in these `places`.
 std::vector<fs::path> possible_files(const std::vector<std::string>& places) {
-  std::vector<fs::path> files = {kProvenance, kReport, kExtrapolated};
+  std::vector<fs::path> files = {kProvenance, kReport, kExtrapolated, kSeeds, kVariations};
   for (const std::string& place : places) {
     for (const std::string_view file : kPolicyFiles)
       files.push_back(fs::path(place) / file);
@@ -217,8 +220,15 @@ ReportInput report_input(const Scenario& scenario, const std::vector<RunResult>&
 
 }  // namespace
 
-std::string scenario_report(const Scenario& scenario, const std::vector<RunResult>& runs) {
-  return render_report(report_input(scenario, runs));
+std::string scenario_report(const Scenario& scenario, const std::vector<RunResult>& runs,
+                            const std::optional<SeedComparison>& seeds) {
+  ReportInput input = report_input(scenario, runs);
+  const ScenarioSpec& spec = scenario.spec();
+  input.seeds = seeds;
+  input.detail = seeds && seeds->study->resampled != "none" && spec.transformations.resample == "auto"
+                     ? "The trace itself"
+                     : fmt::format("Seed {}", spec.transformations.seed);
+  return render_report(input);
 }
 
 std::string answer_of(const Scenario& scenario, const std::vector<RunResult>& runs) {
@@ -250,7 +260,7 @@ ordered_json scenario_to_json(const Scenario& scenario) {
 }
 
 Result<void> write_runs(StagedFolder& folder, const RunPlace& place, const Scenario& scenario,
-                        const std::vector<RunResult>& runs) {
+                        const std::vector<RunResult>& runs, const std::optional<SeedComparison>& seeds) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     auto written = write_run(folder, place.places[i], scenario, runs[i]);
@@ -262,10 +272,36 @@ Result<void> write_runs(StagedFolder& folder, const RunPlace& place, const Scena
     auto added = folder.add(kExtrapolated, scenario.extrapolated().to_csv("jobs"));
     if (!added) return added;
   }
+  if (seeds) {
+    names.emplace_back(kSeeds);
+    if (auto added = folder.add(kSeeds, seeds_to_csv(*seeds->study)); !added) return added;
+  }
   names.insert(names.end(), {std::string(kProvenance), std::string(kReport)});
   const std::string provenance = json_text(run_to_json(place, scenario, runs, names));
   if (auto added = folder.add(kProvenance, provenance); !added) return added;
-  if (auto added = folder.add(kReport, scenario_report(scenario, runs)); !added) return added;
+  if (auto added = folder.add(kReport, scenario_report(scenario, runs, seeds)); !added) return added;
+  return folder.commit();
+}
+
+Result<void> write_varied(StagedFolder& folder, const RunPlace& place, const ScenarioSpec& spec,
+                          std::span<const Scenario> scenarios, const VariedComparison& comparison) {
+  const Scenario& first = scenarios.front();
+  std::vector<SpecFile> files;
+  for (const Scenario& scenario : scenarios) {
+    for (const SpecFile& file : scenario.files()) {
+      if (std::ranges::find(files, file.name, &SpecFile::name) == files.end()) files.push_back(file);
+    }
+  }
+  const std::vector<std::string> names = {std::string(kVariations), std::string(kProvenance),
+                                          std::string(kReport)};
+  ordered_json provenance = run_to_json(place, first, {}, names);
+  provenance["spec"] = spec_to_json(spec, files, place.folder);
+  const ReportInput input = report_input(first, {});
+  const std::string page = varied_report(
+      comparison, {first.trace_name(), first.cluster().describe(), input.assumptions, input.provenance});
+  if (auto added = folder.add(kVariations, varied_to_csv(comparison)); !added) return added;
+  if (auto added = folder.add(kProvenance, json_text(provenance)); !added) return added;
+  if (auto added = folder.add(kReport, page); !added) return added;
   return folder.commit();
 }
 

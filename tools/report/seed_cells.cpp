@@ -1,0 +1,166 @@
+#include "tools/report/seed_cells.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "core/base/numbers.hpp"
+#include "tools/format/text_format.hpp"
+#include "tools/report/metric.hpp"
+
+namespace vtrain {
+
+const Metric& metric_named(std::string_view key) {
+  const auto found = std::ranges::find(run_metrics(), key, &Metric::key);
+  if (found == run_metrics().end()) throw std::logic_error("an unknown metric");
+  return *found;
+}
+
+const Metric& main_metric(const SeedStudy& study) {
+  const Metric& deadlines = metric_named("deadline_satisfactory_ratio");
+  const std::vector<double> values = study.values(deadlines, 0);
+  const bool any = std::ranges::any_of(values, [](double value) { return !std::isnan(value); });
+  return any ? deadlines : metric_named("avg_jct_s");
+}
+
+namespace {
+
+/// A mean or a difference without its interval. Differences of shares are points.
+std::string value_text(const Metric& metric, double value, bool is_difference) {
+  if (std::isnan(value)) return "-";
+  if (!is_difference) return metric_text(metric, value);
+  const std::string size = metric.unit == MetricUnit::Share ? fmt::format("{:.1f}", 100 * std::abs(value))
+                                                            : metric_text(metric, std::abs(value));
+  return (value < 0 ? "−" : "+") + size;
+}
+
+}  // namespace
+
+std::string estimate_text(const Metric& metric, const Estimate& estimate, bool is_difference) {
+  std::string text = value_text(metric, estimate.mean, is_difference);
+  if (!std::isfinite(estimate.half_width) || estimate.half_width == 0) return text;
+  const bool is_share = metric.unit == MetricUnit::Share;
+  const std::string half =
+      is_share ? fmt::format("{:.1f}", 100 * estimate.half_width) : metric_text(metric, estimate.half_width);
+  if (!is_share || is_difference) return fmt::format("{} ± {}", text, half);
+  constexpr std::string_view kPercent = " %";
+  if (text.ends_with(kPercent)) text.resize(text.size() - kPercent.size());
+  return fmt::format("{} ± {}{}", text, half, kPercent);
+}
+
+namespace {
+
+/// True if a positive difference is better.
+bool is_better(const Metric& metric, double difference) {
+  return metric.better == Better::Lower ? difference < 0 : difference > 0;
+}
+
+}  // namespace
+
+bool is_comparable(const SeedStudy& study, const Metric& metric, std::size_t policy) {
+  if (!metric.depends_on_completed) return true;
+  const Metric& completed = metric_named("completed");
+  double most = 0;
+  for (std::size_t i = 0; i < study.policies.size(); ++i)
+    most = std::max(most, study.mean(completed, i).mean);
+  return most - study.mean(completed, policy).mean < static_cast<double>(kHandful);
+}
+
+std::vector<std::size_t> ranked_policies(const SeedStudy& study, const Metric& metric) {
+  std::vector<std::size_t> ranked;
+  for (std::size_t i = 0; i < study.policies.size(); ++i) {
+    if (is_comparable(study, metric, i) && !std::isnan(study.mean(metric, i).mean)) ranked.push_back(i);
+  }
+  std::ranges::stable_sort(ranked, [&](std::size_t a, std::size_t b) {
+    return is_better(metric, study.mean(metric, a).mean - study.mean(metric, b).mean);
+  });
+  return ranked;
+}
+
+std::vector<const Metric*> shown_metrics(const SeedStudy& study, bool on_page) {
+  std::vector<const Summary*> replays;
+  for (const SeededRuns& runs : study.seeds) {
+    for (const Summary& summary : runs.summaries)
+      replays.push_back(&summary);
+  }
+  std::vector<const Metric*> shown;
+  for (const Metric& metric : run_metrics()) {
+    const std::string_view title = on_page ? metric.title : metric.short_title;
+    if (!title.empty() && metric.unit != MetricUnit::Flag && is_shown(metric, replays))
+      shown.push_back(&metric);
+  }
+  return shown;
+}
+
+namespace {
+
+/// The marks of a difference that may be noise, and of a value over fewer completed jobs.
+constexpr std::string_view kNoise = " ~";
+constexpr std::string_view kFewerJobs = " †";
+
+}  // namespace
+
+std::vector<std::vector<std::string>> table_rows(const SeedStudy& study,
+                                                 std::span<const Metric* const> metrics,
+                                                 std::optional<std::size_t> from) {
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t policy = 0; policy < study.policies.size(); ++policy) {
+    if (policy == from) continue;
+    std::vector<std::string> row = {study.policies[policy]};
+    for (const Metric* const metric : metrics) {
+      const Estimate estimate = from ? study.difference(*metric, policy, *from) : study.mean(*metric, policy);
+      const bool compares =
+          is_comparable(study, *metric, policy) && (!from || is_comparable(study, *metric, *from));
+      const bool is_noise = from && std::isfinite(estimate.half_width) && !estimate.is_clear();
+      std::string cell = estimate_text(*metric, estimate, from.has_value());
+      cell += !compares ? kFewerJobs : is_noise ? kNoise : "  ";
+      row.push_back(std::move(cell));
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string_view fewer_jobs_note(const SeedStudy& study, std::span<const Metric* const> metrics) {
+  for (const Metric* const metric : metrics) {
+    for (std::size_t policy = 0; policy < study.policies.size(); ++policy) {
+      if (!is_comparable(study, *metric, policy)) return "† over fewer completed jobs, so not compared";
+    }
+  }
+  return {};
+}
+
+std::string seeds_label(const SeedStudy& study) {
+  const std::uint64_t first = study.seeds.front().seed;
+  const std::uint64_t last = study.seeds.back().seed;
+  if (first == last) return fmt::format("seed {}", first);
+  const bool has_gaps = last - first + 1 != study.seeds.size();
+  return has_gaps ? fmt::format("{} seeds from {} to {}", study.seeds.size(), first, last)
+                  : fmt::format("seeds {} to {}", first, last);
+}
+
+namespace {
+
+std::string what_varies(const SeedStudy& study) {
+  return study.resampled == "none"
+             ? ""
+             : fmt::format("; {} of the trace drawn anew with replacement", study.resampled);
+}
+
+}  // namespace
+
+std::string interval_note(const SeedStudy& study) {
+  return fmt::format("mean ± half of the {:.0f} % interval over {}{}", 100 * kSeedCoverage,
+                     seeds_label(study), what_varies(study));
+}
+
+std::string_view difference_note(const SeedStudy& study) {
+  return study.seeds.size() > 1
+             ? "differences of shares in points, paired by seed; ~ no larger than the noise"
+             : "differences of shares in points";
+}
+
+}  // namespace vtrain

@@ -1,0 +1,220 @@
+#include "tools/report/varied_tables.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/base/strings.hpp"
+#include "core/io/csv.hpp"
+#include "tools/format/text_format.hpp"
+#include "tools/report/page.hpp"
+#include "tools/report/seed_cells.hpp"
+#include "tools/report/seed_strip.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+SeedComparison seeds_of(const VariedComparison& comparison, const VariedStudy& varied) {
+  return {&varied.study, comparison.baseline};
+}
+
+/// `placement count, load 0.9`.
+std::string label_of(const VariedComparison& comparison, const VariedStudy& varied) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < varied.values.size(); ++i)
+    parts.push_back(fmt::format("{} {}", comparison.options[i], varied.values[i]));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// True if the best policy is better than the next by more than the noise, or by anything with one seed.
+bool leads(const SeedStudy& study, const Metric& metric, std::span<const std::size_t> ranked) {
+  const Estimate lead = study.difference(metric, ranked[0], ranked[1]);
+  return std::isfinite(lead.half_width) ? lead.is_clear() : lead.mean != 0;
+}
+
+/// Metrics that some combination has, in the order of the columns.
+std::vector<const Metric*> shown_anywhere(const VariedComparison& comparison, bool on_page) {
+  std::vector<const Metric*> shown;
+  for (const VariedStudy& varied : comparison.studies) {
+    for (const Metric* const metric : shown_metrics(varied.study, on_page)) {
+      if (std::ranges::find(shown, metric) == shown.end()) shown.push_back(metric);
+    }
+  }
+  std::ranges::sort(shown);  // they are parts of one table
+  return shown;
+}
+
+/// Rows of the long table: values, policy, metrics. Values are named in the first row of each combination.
+std::vector<std::vector<std::string>> long_rows(const VariedComparison& comparison,
+                                                std::span<const Metric* const> metrics) {
+  std::vector<std::vector<std::string>> rows;
+  for (const VariedStudy& varied : comparison.studies) {
+    std::vector<std::string> values = varied.values;
+    for (std::vector<std::string>& row : table_rows(varied.study, metrics, std::nullopt)) {
+      row.insert(row.begin(), values.begin(), values.end());
+      rows.push_back(std::move(row));
+      std::ranges::fill(values, "");
+    }
+  }
+  return rows;
+}
+
+TextTable long_table(const VariedComparison& comparison, std::span<const Metric* const> metrics) {
+  std::vector<std::string> header = comparison.options;
+  header.emplace_back("policy");
+  for (const Metric* const metric : metrics) {
+    std::string title;
+    for (const std::string_view line : split(metric->short_title, '\n'))
+      title += fmt::format("{}{}  ", title.empty() ? "" : "\n", line);
+    header.push_back(std::move(title));
+  }
+  TextTable table(std::move(header));
+  for (std::vector<std::string>& row : long_rows(comparison, metrics))
+    table.add_row(std::move(row));
+  return table;
+}
+
+}  // namespace
+
+std::string varied_summary(const VariedComparison& comparison) {
+  const std::vector<std::string>& policies = comparison.studies.front().study.policies;
+  std::vector<std::int64_t> wins(policies.size());
+  std::int64_t undecided = 0;
+  for (const VariedStudy& varied : comparison.studies) {
+    const Metric& metric = main_metric(varied.study);
+    const std::vector<std::size_t> ranked = ranked_policies(varied.study, metric);
+    const bool is_clear = ranked.size() == 1 || (ranked.size() > 1 && leads(varied.study, metric, ranked));
+    ++(is_clear ? wins[ranked.front()] : undecided);
+  }
+  std::vector<std::string> parts;
+  for (std::size_t policy = 0; policy < policies.size(); ++policy) {
+    if (wins[policy] > 0)
+      parts.push_back(fmt::format("{} is {}best in {}", policies[policy],
+                                  policies.size() > 1 ? "clearly " : "", wins[policy]));
+  }
+  if (undecided > 0) parts.push_back(fmt::format("no policy is clearly best in {}", undecided));
+  std::string text = fmt::format("Of {}, {}.", count_of(std::ssize(comparison.studies), "combination"),
+                                 fmt::join(parts, ", "));
+  return text + fmt::format(" Best is judged by {}.",
+                            lower_case(main_metric(comparison.studies.front().study).title));
+}
+
+std::string varied_answers(const VariedComparison& comparison) {
+  std::string text;
+  for (const VariedStudy& varied : comparison.studies) {
+    text += wrap_text(fmt::format("{}: {}", label_of(comparison, varied),
+                                  seed_answer(seeds_of(comparison, varied))),
+                      text_columns(), 2) +
+            "\n";
+  }
+  return text;
+}
+
+std::string varied_table_text(const VariedComparison& comparison) {
+  std::vector<const Metric*> metrics = shown_anywhere(comparison, false);
+  const auto is_too_wide = [&] { return long_table(comparison, metrics).width() > text_columns(); };
+  const int last_turn = std::ranges::max(run_metrics(), {}, &Metric::dropped_in_turn).dropped_in_turn;
+  for (int turn = 1; turn <= last_turn && is_too_wide(); ++turn)
+    std::erase_if(metrics, [turn](const Metric* metric) { return metric->dropped_in_turn == turn; });
+  while (metrics.size() > 1 && is_too_wide())
+    metrics.pop_back();
+  std::string text = long_table(comparison, metrics).to_string();
+  const SeedStudy& first = comparison.studies.front().study;
+  if (first.seeds.size() > 1) text += interval_note(first) + "\n";
+  for (const VariedStudy& varied : comparison.studies) {
+    if (const std::string_view fewer = fewer_jobs_note(varied.study, metrics); !fewer.empty())
+      return text + std::string(fewer) + "\n";
+  }
+  return text;
+}
+
+ordered_json varied_to_json(const VariedComparison& comparison) {
+  ordered_json list = ordered_json::array();
+  for (const VariedStudy& varied : comparison.studies) {
+    ordered_json values = ordered_json::object();
+    for (std::size_t i = 0; i < varied.values.size(); ++i)
+      values[comparison.options[i]] = varied.values[i];
+    list.push_back({{"values", std::move(values)}, {"seeds", seeds_to_json(seeds_of(comparison, varied))}});
+  }
+  return list;
+}
+
+std::string varied_to_csv(const VariedComparison& comparison) {
+  std::string text;
+  for (const VariedStudy& varied : comparison.studies) {
+    std::string values;
+    for (const std::string& value : varied.values) {
+      append_csv_field(values, value);
+      values += ',';
+    }
+    bool is_header = true;
+    const std::string rows = seeds_to_csv(varied.study);
+    for (const std::string_view line : split(std::string_view(rows).substr(0, rows.size() - 1), '\n')) {
+      if (is_header && text.empty()) text += fmt::format("{},{}\n", fmt::join(comparison.options, ","), line);
+      if (!is_header) text += fmt::format("{}{}\n", values, line);
+      is_header = false;
+    }
+  }
+  return text;
+}
+
+std::string varied_report(const VariedComparison& comparison, const VariedPage& page) {
+  using namespace report;
+  std::string html;
+  for (const std::string_view key : kMainMetrics) {
+    const Metric& metric = metric_named(key);
+    StripRange range;
+    for (const VariedStudy& varied : comparison.studies)
+      range.include(varied.study, metric);
+    std::string strips;
+    for (const VariedStudy& varied : comparison.studies) {
+      const std::string strip = strip_svg(varied.study, metric, range);
+      if (!strip.empty())
+        strips += fmt::format("<figure><figcaption>{}</figcaption>\n{}</figure>\n",
+                              escape_html(label_of(comparison, varied)), strip);
+    }
+    if (!strips.empty())
+      html +=
+          fmt::format("<h2>{}</h2>\n<div class=\"strips\">\n{}</div>\n", escape_html(metric.title), strips);
+  }
+  const SeedStudy& first = comparison.studies.front().study;
+  html += fmt::format("<p class=\"note\">A point for each seed; below it the {}.</p>\n",
+                      escape_html(interval_note(first)));
+  const std::vector<const Metric*> metrics = shown_anywhere(comparison, true);
+  html +=
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All "
+      "combinations\">\n<table>\n<thead><tr>";
+  for (const std::string& option : comparison.options)
+    html += fmt::format("<th scope=\"col\">{}</th>", escape_html(option));
+  html += "<th scope=\"col\">Policy</th>";
+  for (const Metric* const metric : metrics)
+    html += fmt::format("<th scope=\"col\" title=\"{}\">{}</th>", escape_html(metric->meaning),
+                        escape_html(metric->title));
+  html += "</tr></thead>\n<tbody>\n";
+  for (const std::vector<std::string>& row : long_rows(comparison, metrics)) {
+    html += "<tr>";
+    for (const std::string& cell : row)
+      html += fmt::format("<td>{}</td>", with_whole_quantities(escape_html(cell)));
+    html += "</tr>\n";
+  }
+  html += "</tbody>\n</table>\n</div>\n";
+  std::string others = "<ul>\n";
+  for (const VariedStudy& varied : comparison.studies)
+    others += fmt::format("<li>{}: {}</li>\n", escape_html(label_of(comparison, varied)),
+                          with_whole_quantities(escape_html(seed_answer(seeds_of(comparison, varied)))));
+  return render_page({.title = fmt::format("{} by {}", page.trace_name, fmt::join(comparison.options, ", ")),
+                      .eyebrow = page.trace_name,
+                      .answer = varied_summary(comparison),
+                      .facts = page.facts,
+                      .summary_html = others + "</ul>\n" + html,
+                      .assumptions = page.assumptions,
+                      .provenance = page.provenance},
+                     nlohmann::json::object());
+}
+
+}  // namespace vtrain
