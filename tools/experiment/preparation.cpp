@@ -499,6 +499,7 @@ Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& 
   for (const PolicyParameter& parameter : arguments->policy().parameters) {
     if (!parameter.is_file) continue;
     const std::string name((*arguments)[parameter.name]);
+    if (name.empty()) continue;  // a file that may be left out
     read.push_back({name, files.locate(name)});
     const std::size_t value = to_read.find(name, to_read.find(std::string(parameter.name) + "="));
     if (value != std::string::npos) to_read.replace(value, name.size(), read.back().path);

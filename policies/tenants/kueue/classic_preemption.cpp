@@ -20,6 +20,7 @@ struct Candidate {
   WorkloadId workload = 0;
   CandidateClass kind = CandidateClass::Same;
   PreemptionReason reason = PreemptionReason::InClusterQueue;
+  CandidateKey key{};
   bool only_without_borrowing = false;
   NodeId common = kNoNode;  ///< lowest node above both queues; none in the same queue
 };
@@ -67,14 +68,30 @@ class ClassicSearch {
     std::vector<WorkloadId> found;
     append_candidates(cache_, preemptor_, preemptor_.queue, found);
     for (const WorkloadId id : found)
-      candidates_.push_back({.workload = id});
+      candidates_.push_back({.workload = id, .key = candidate_key(cache_, id, preemptor_.queue)});
     if (queue_.object.preemption.reclaim_within_cohort == PreemptionPolicy::Never || path_.size() < 2) return;
     // Children of the path, one level after the other; a subtree that does not borrow is left out.
+    const bool may_use_others = borrow_rules().is_allowed || may_stay_within_nominal();
     for (std::size_t level = 1; level < path_.size(); ++level) {
+      if (!path_[level].has_advantage && !may_use_others) continue;
       for (const NodeId child : tree_.children(path_[level].node)) {
         if (child != path_[level - 1].node) collect_below(child, path_[level]);
       }
     }
+  }
+
+  /// True if the demands might stay within nominal quota once candidates of the own queue are gone. If not,
+  /// nothing fits without borrowing, and candidates that may only be evicted then are of no use.
+  bool may_stay_within_nominal() const {
+    return std::ranges::all_of(preemptor_.demands, [&](const auto& each) {
+      Amount usage = add_amounts(tree_.usage(queue_.node, each.first), each.second);
+      for (const Candidate& candidate : candidates_) {
+        for (const auto& [column, amount] : cache_.workload(candidate.workload).usage) {
+          if (column == each.first) usage -= amount;
+        }
+      }
+      return usage <= tree_.nominal(queue_.node, each.first);
+    });
   }
 
   /// A node of the preemptor's path to the root.
@@ -100,6 +117,7 @@ class ClassicSearch {
     Candidate candidate{.workload = id,
                         .kind = CandidateClass::Advantage,
                         .reason = PreemptionReason::InCohortReclamation,
+                        .key = candidate_key(cache_, id, preemptor_.queue),
                         .common = common.node};
     if (common.has_advantage) return candidate;
     candidate.kind = CandidateClass::Other;
@@ -114,11 +132,9 @@ class ClassicSearch {
 
   void sort_candidates() {
     std::ranges::sort(candidates_, [&](const Candidate& a, const Candidate& b) {
-      const CandidateKey left = candidate_key(cache_, a.workload, preemptor_.queue);
-      const CandidateKey right = candidate_key(cache_, b.workload, preemptor_.queue);
-      if (left.is_evicted != right.is_evicted) return left.is_evicted;
+      if (a.key.is_evicted != b.key.is_evicted) return a.key.is_evicted;
       if (a.kind != b.kind) return a.kind < b.kind;
-      return comes_first(left, right);
+      return comes_first(a.key, b.key);
     });
   }
 
