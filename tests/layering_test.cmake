@@ -24,7 +24,7 @@ set(folders_workloads "jobs:" "logs:" "pipeline:" "model: pipeline" "iteration: 
 set(folders_traces "reading:" "formats: reading" "editing: reading" "rules: reading" "synthesis: rules editing")
 set(folders_sched "cluster:" "tenants: cluster" "disruption: cluster" "placement: cluster" "accounting: disruption placement"
   "simulation: tenants accounting" "metrics: simulation")
-set(folders_policies "base:" "solver: base" "fcfs: base" "list: base" "backfill: fcfs list" "promises: list" "elasticflow: list fcfs promises"
+set(folders_policies "base:" "tenants: base" "solver: base" "fcfs: base" "list: base" "backfill: fcfs list" "promises: list" "elasticflow: list fcfs promises"
   "chronus: list fcfs solver")
 set(folders_tools "format:" "experiment: format" "report: experiment" "results: report" "api: results" "cli: format"
   "options: experiment cli" "commands: options results")

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "core/base/result.hpp"
 #include "policies/base/policy_info.hpp"
@@ -65,5 +67,13 @@ MadePolicy make_deadline(const PolicyArguments& arguments);
 
 /// Makes `chronus`: leases for jobs with deadlines.
 MadePolicy make_chronus(const PolicyArguments& arguments);
+
+// tenants
+
+/// Makes `kueue`: Kueue's quotas, borrowing and preemption.
+MadePolicy make_kueue(const PolicyArguments& arguments);
+/// Checks jobs and quotas for `kueue`, see `PolicyInfo::check`.
+Result<std::vector<std::string>> check_kueue(const PolicyArguments& arguments, const Workload& workload,
+                                             const ClusterSpec& cluster, const TenantTree& tenants);
 
 }  // namespace vtrain

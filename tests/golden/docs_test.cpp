@@ -48,6 +48,10 @@ std::vector<std::string> commands_of(const fs::path& page) {
 void write_inputs(const TemporaryFolder& work) {
   work.write("sacct.txt", slurp(kCorpus / "sacct/recommended.txt"));
   work.write("state.json", slurp(kCorpus / "stated_cluster/count.json"));
+  work.write("case.json", slurp(kCorpus / "kueue_case/cycle.json"));
+  work.write("objects.yaml", slurp(kCorpus / "kueue_objects/objects.yaml"));
+  work.write("kueue_jobs.csv",
+             "job_id,queue,submit_s,num_gpus,duration_s\n1,vision-a/train,0,8,3600\n2,batch,60,16,3600\n");
   work.write("train.sh", slurp(kCorpus / "launch_script/train.sh"));
   work.write("llama3_8b.toml", slurp(kCorpus / "torchtitan_toml/new.toml"));
   work.write("ds_config.json", slurp(kCorpus / "deepspeed_json/zero3.json"));

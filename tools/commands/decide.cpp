@@ -91,6 +91,11 @@ Result<void> print_decision(const PassDecision& decision, const std::string& /*f
   return {};
 }
 
+Result<void> print_decision(const KueueDecision& decision, const std::string& /*file*/) {
+  print_json(decision.answer);
+  return {};
+}
+
 Result<void> decide(const DecideArguments& arguments) {
   const auto decision = decide_stated(arguments.instance, arguments.policy);
   if (!decision) return fail(in_option("--policy", decision.error()));
@@ -104,18 +109,19 @@ void add_decide_command(CLI::App& app, Action& action) {
       app.add_subcommand("decide",
                          "Decide which jobs start, stop or wait in a cluster state that a file describes, as "
                          "JSON.\n\n  vtrain decide state.json --policy easy\n  vtrain decide leases.json "
-                         "--policy chronus\n  vtrain decide leases.json --policy chronus:nodes=1000,gap=1");
+                         "--policy chronus\n  vtrain decide leases.json --policy chronus:nodes=1000,gap=1\n  "
+                         "vtrain decide case.json --policy kueue");
   const auto arguments = std::make_shared<DecideArguments>();
   command
       ->add_option("instance", arguments->instance,
                    "Cluster state as JSON (docs/decide.md): running and waiting jobs; or leases and jobs "
-                   "with deadlines")
+                   "with deadlines; or a situation of Kueue")
       ->required();
   command
       ->add_option("--policy", arguments->policy,
                    "Policy: for a cluster state any policy without a memory of its own, such as fifo, srtf "
                    "or easy; for leases chronus, whose nodes, gap and time_limit may end the search before "
-                   "the optimum is proved")
+                   "the optimum is proved; for a situation of Kueue kueue")
       ->required();
   command->add_flag("--json", arguments->json, "Print one JSON document (the default)");
   command->callback([=, &action] { action = [arguments] { return decide(*arguments); }; });

@@ -19,6 +19,7 @@
 #include "sched/cluster/node_table.hpp"
 #include "sched/simulation/simulation.hpp"
 #include "sched/simulation/stated_cluster.hpp"
+#include "tools/experiment/kueue_case.hpp"
 
 namespace vtrain {
 namespace {
@@ -328,6 +329,11 @@ Result<StatedDecision> decide_stated(const std::string& file, std::string_view p
   const bool plans_leases = arguments->policy().name == "chronus";
   const bool states_leases = document->root().is_object() && document->root().contains("lease_s");
   const bool states_cluster = document->root().is_object() && document->root().contains("cluster");
+  if (arguments->policy().name == "kueue" && states_kueue_case(*document)) {
+    auto answer = decide_kueue_case(*document);
+    if (!answer) return fail(std::move(answer.error()));
+    return KueueDecision{*std::move(answer)};
+  }
   if (plans_leases && !states_cluster) return decide_leases(*document, *arguments);
   if (!plans_leases && states_leases) {
     return fail({.field = "--policy",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,14 +66,19 @@ struct PassDecision {
   std::optional<SimTime> next_event{};  ///< none: no event is left
 };
 
-/// The decision for leases or for a cluster, whichever the file states.
-using StatedDecision = std::variant<LeaseDecision, PassDecision>;
+/// The answer to a case of `kueue` (`tools/experiment/kueue_case.hpp`).
+struct KueueDecision {
+  nlohmann::ordered_json answer{};
+};
+
+/// The decision for leases, for a cluster or for a case of Kueue, whichever the file states.
+using StatedDecision = std::variant<LeaseDecision, PassDecision, KueueDecision>;
 
 /// Decides as the policy would in the situation that a file states. Leases are for `chronus`, with `nodes`,
 /// `gap` and `time_limit` if the search is to end before the best plan is proven. A cluster
-/// (`sched/simulation/stated_cluster.hpp`) is for any policy of `registry` that `can_begin_with_jobs`.
-/// Errors: those of reading the file, a policy that decides no such situation, a parameter that the situation
-/// states, those of `Simulation::begin`.
+/// (`sched/simulation/stated_cluster.hpp`) is for any policy of `registry` that `can_begin_with_jobs`. A
+/// case, with a `kind`, is for `kueue`. Errors: those of reading the file, a policy that decides no such
+/// situation, a parameter that the situation states, those of `Simulation::begin`.
 Result<StatedDecision> decide_stated(const std::string& file, std::string_view policy,
                                      const PolicyRegistry& registry = PolicyRegistry::built_in());
 

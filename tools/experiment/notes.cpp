@@ -231,7 +231,7 @@ std::vector<Note> tenant_notes(const Workload& workload, const TenantTree& tree)
     notes.push_back({NoteKind::Tenants, count, std::move(text)});
   };
   if (!tree.tenants.empty()) {
-    add(0, fmt::format("{} with quotas of {}; no policy enforces quotas, weights or limits",
+    add(0, fmt::format("{} with quotas of {}; of all policies kueue alone enforces quotas, weights and limits",
                        count_of(std::ssize(tree.tenants), "tenant"), count_of(tree.nominal_gpus(), "GPU")));
   }
   const auto count_strangers = [&](const auto& known, auto id, const NameTable& names, const char* of) {

@@ -482,6 +482,19 @@ void name_files(ScenarioParts& parts) {
     value = files.with_names(std::move(value));
 }
 
+/// Lets policies check whether they can serve the jobs, and notes what they say.
+Result<void> check_policies(ScenarioParts& parts) {
+  for (const PreparedPolicy& policy : parts.policies) {
+    const auto& check = policy.arguments.policy().check;
+    if (!check) continue;
+    auto sentences = check(policy.arguments, parts.workload, parts.cluster, parts.tenants);
+    if (!sentences) return fail(in_option("--policy", sentences.error()));
+    for (std::string& sentence : *sentences)
+      note(parts, NoteKind::Policies, 0, std::move(sentence));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& files,
@@ -493,6 +506,7 @@ Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& 
   for (const PolicyParameter& parameter : arguments->policy().parameters) {
     if (!parameter.is_file) continue;
     const std::string name((*arguments)[parameter.name]);
+    if (name.empty()) continue;  // a file that may be left out
     read.push_back({name, files.locate(name)});
     const std::size_t value = to_read.find(name, to_read.find(std::string(parameter.name) + "="));
     if (value != std::string::npos) to_read.replace(value, name.size(), read.back().path);
@@ -531,6 +545,7 @@ Result<ScenarioParts> prepare_parts(ScenarioSpec given, const PolicyRegistry& re
   auto about_policies = policy_notes(parts.workload, parts.cluster, types_differ, parts.policies);
   if (!about_policies) return fail(about_policies.error());
   take_notes(parts, *std::move(about_policies));
+  if (auto checked = check_policies(parts); !checked) return fail(checked.error());
   take_notes(parts, tenant_notes(parts.workload, parts.tenants));
   take_notes(parts, placement_notes(parts.workload, parts.cluster, parts.placement));
   if (auto taken = take_disruptions(spec, rules->disruptions, parts, warnings); !taken)

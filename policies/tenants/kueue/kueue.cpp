@@ -1,0 +1,264 @@
+// `kueue`: Kueue's scheduler (kubernetes-sigs/kueue, commit ff69552) on a simulated cluster.
+//
+// A job is a Workload of `num_gpus` pods with one GPU each. A cycle runs at each event, until nothing
+// changes. An eviction completes at once: the victim waits again and its quota is free. An admitted job
+// starts as soon as the placement has room for its gang; until then it holds its quota, as pods of an
+// admitted Workload do that find no node. A job with a curve may be admitted with fewer GPUs (partial
+// admission). It then holds the largest level of its curve, and the quota of that.
+//
+// Should workloads evict each other in turn at one instant, the next cycle is a second later. A cycle costs
+// O(heads), plus O(holders that the policy lets a head evict) for each head that needs victims.
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/names.hpp"
+#include "core/base/strings.hpp"
+#include "core/io/input.hpp"
+#include "policies/base/policies.hpp"
+#include "policies/tenants/kueue/cluster_objects.hpp"
+#include "policies/tenants/kueue/object_file.hpp"
+#include "policies/tenants/kueue/scheduler.hpp"
+#include "sched/simulation/gpus_by_type.hpp"
+#include "workloads/jobs/job.hpp"
+
+namespace vtrain {
+namespace {
+
+/// What a spec says.
+struct KueueOptions {
+  std::string file{};                          ///< of the objects; empty: the tree of tenants
+  std::optional<kueue::ObjectFile> objects{};  ///< the objects of the file
+  std::string resource{};
+  kueue::Settings settings{};
+};
+
+Result<kueue::ClusterObjects> kueue_objects_on(const KueueOptions& options, const ClusterSpec& cluster,
+                                               const TenantTree& tenants) {
+  if (!options.objects) return kueue::objects_of_tenants(tenants, cluster, options.resource);
+  return kueue::objects_of_file(*options.objects, cluster, options.resource, options.file);
+}
+
+class Kueue final : public Policy {
+ public:
+  explicit Kueue(KueueOptions options) : options_(std::move(options)) {}
+
+  void begin(const SchedulingPass& view) override {
+    admitted_.clear();
+    workload_of_.clear();
+    job_of_.clear();
+    auto objects = kueue_objects_on(options_, view.cluster(), view.tenants());
+    if (!objects) {
+      problem_ = objects.error().describe();
+      return;
+    }
+    objects_ = *std::move(objects);
+    scheduler_ = std::make_unique<kueue::Scheduler>(options_.settings);
+    kueue::Cache& cache = scheduler_->cache();
+    cache.set(objects_.objects);
+    cache.know_resource(objects_.resource);
+    if (cache.is_too_large()) {
+      problem_ = "the objects have more queues, cohorts, flavors and resources than can be decided together";
+      return;
+    }
+    scheduler_->objects_changed();
+  }
+
+  void schedule(SchedulingPass& pass) override {
+    const bool has_news = !pass.ended().empty() || !pass.arrived().empty() || !pass.interrupted().empty();
+    for (const JobId job : pass.ended())
+      scheduler_->remove(workload_of_[job.value]);
+    for (const JobId job : pass.interrupted())
+      wait_again(workload_of_[job.value]);
+    for (const JobId job : pass.arrived())
+      arrive(pass, job);
+    std::erase_if(admitted_, [&](kueue::WorkloadId id) { return try_start(pass, id); });
+    if (has_news || flapped_) run_cycles(pass);
+  }
+
+  ProgressRule progress_rule() const override { return ProgressRule::Iterations; }
+  bool chooses_types() const override { return true; }
+
+ private:
+  void arrive(SchedulingPass& pass, JobId id) {
+    if (!problem_.empty()) pass.refuse(id, problem_);
+    const Job& job = pass.job(id);
+    const std::string_view queue = job.queue ? std::string_view(pass.queue_names()[job.queue.value]) : "";
+    const std::string_view tenant = job.tenant ? std::string_view(pass.tenant_names()[job.tenant.value]) : "";
+    const auto local = objects_.queue_of(queue, tenant);
+    if (!local) pass.refuse(id, "neither its queue nor its tenant is a queue of Kueue");
+    kueue::Workload workload{.name_space = local->first,
+                             .name = {},
+                             .priority = priority_of(pass, job),
+                             .created_at = job.submit.time_since_epoch().count(),
+                             .queue = local->second};
+    kueue::PodSet& set = workload.pod_sets.emplace_back();
+    set.count = job.num_gpus.value;
+    set.requests = {{objects_.resource, kueue::units_of(objects_.resource)}};
+    if (const SpeedByGpus* const curve = pass.curve(id))
+      set.min_count = std::min<std::int64_t>(set.count, curve->levels().front().num_gpus.value);
+    choose_types(pass, job, set);
+    workload_of_.resize(std::max<std::size_t>(workload_of_.size(), id.value + 1), kueue::kNone);
+    workload_of_[id.value] = scheduler_->add(workload);
+    job_of_.push_back(id);
+  }
+
+  std::int64_t priority_of(const SchedulingPass& pass, const Job& job) const {
+    if (job.has_priority()) return job.priority;
+    if (!job.qos || objects_.priority_classes.empty()) return 0;
+    const auto found = objects_.priority_classes.find(pass.qos_names()[job.qos.value]);
+    return found == objects_.priority_classes.end() ? 0 : found->second;
+  }
+
+  /// A job that asks for GPU types uses only flavors of these.
+  static void choose_types(const SchedulingPass& pass, const Job& job, kueue::PodSet& set) {
+    const GpusByType* const types = pass.gpus_by_type();
+    if (types == nullptr || !job.gpu_type) return;
+    kueue::LabelExpression& expression = set.nodes.required_node_affinity.emplace_back().emplace_back();
+    expression.key = kueue::kGpuTypeLabel;
+    for (const std::uint32_t type : types->allowed(job.gpu_type))
+      expression.values.push_back(std::to_string(type));
+  }
+
+  /// Gives an admitted job its GPUs. False if the placement has no room now.
+  bool try_start(SchedulingPass& pass, kueue::WorkloadId id) {
+    const JobId job = job_of_[id];
+    const kueue::GivenPodSet& given = scheduler_->cache().workload(id).given.front();
+    const std::int64_t count = given.count;
+    GpuCount gpus(static_cast<std::int32_t>(count));
+    const SpeedByGpus* const curve = pass.curve(job);
+    if (curve != nullptr && gpus < pass.job(job).num_gpus) gpus = curve->at_most(gpus).num_gpus;
+    Allocation allocation{gpus};
+    if (pass.gpus_by_type() != nullptr && !given.resources.empty()) {
+      allocation.type =
+          objects_.type_of_flavor.at(scheduler_->cache().flavor_name(given.resources.front().flavor));
+    }
+    if (!pass.try_start(job, allocation)) return false;
+    if (gpus.value < count) scheduler_->set_reclaimable(id, {pass.job(job).num_gpus.value - gpus.value});
+    return true;
+  }
+
+  /// Puts a workload that held quota back into its queue.
+  void wait_again(kueue::WorkloadId id) {
+    scheduler_->finish_eviction(id);
+    if (!scheduler_->cache().workload(id).reclaimable.empty()) scheduler_->set_reclaimable(id, {});
+  }
+
+  void run_cycles(SchedulingPass& pass) {
+    const kueue::Instant now = pass.now().time_since_epoch().count();
+    std::unordered_set<std::uint64_t> seen;
+    std::unordered_set<kueue::WorkloadId> evicted;
+    flapped_ = false;
+    while (true) {
+      const kueue::CycleResult result = scheduler_->run_cycle(now);
+      for (const kueue::Victim& victim : result.evicted) {
+        const JobId job = job_of_[victim.workload];
+        if (pass.state(job) == JobState::Running)
+          pass.preempt(job);
+        else
+          std::erase(admitted_, victim.workload);
+        wait_again(victim.workload);
+        flapped_ = !evicted.insert(victim.workload).second || flapped_;
+      }
+      for (const kueue::WorkloadId id : result.admitted) {
+        if (!try_start(pass, id)) admitted_.push_back(id);
+      }
+      if (!result.has_changed) return;
+      if (flapped_) return pass.wake_at(pass.now() + std::chrono::seconds(1));
+      if (!result.admitted.empty() || !result.evicted.empty())
+        seen.clear();
+      else if (!seen.insert(scheduler_->fingerprint()).second)
+        return;
+    }
+  }
+
+  KueueOptions options_;
+  kueue::ClusterObjects objects_;
+  std::string problem_;  ///< why the objects do not suit the cluster; empty: they do
+  std::unique_ptr<kueue::Scheduler> scheduler_;
+  std::vector<kueue::WorkloadId> workload_of_;  ///< by job
+  std::vector<JobId> job_of_;                   ///< by workload
+  std::vector<kueue::WorkloadId> admitted_;     ///< hold quota and wait for room, in the order of admission
+  bool flapped_ = false;                        ///< workloads evicted each other in turn
+};
+
+Result<void> read_kueue_gates(const PolicyArguments& arguments, kueue::Gates& gates) {
+  for (const std::string_view name : split(arguments["gates"], ';')) {
+    if (name.empty()) continue;
+    const auto found = std::ranges::find(kueue::kGateNames, name, &kueue::GateName::name);
+    if (found == kueue::kGateNames.end()) {
+      std::vector<std::string_view> known;
+      for (const kueue::GateName& gate : kueue::kGateNames)
+        known.push_back(gate.name);
+      return fail(arguments.bad_value("gates", "names of gates: " + list_names(known)));
+    }
+    gates.*found->member = !(gates.*found->member);
+  }
+  return {};
+}
+
+Result<KueueOptions> read_kueue_options(const PolicyArguments& arguments) {
+  KueueOptions options{.file = std::string(arguments["objects"]),
+                       .resource = std::string(arguments["resource"])};
+  options.settings.fair_sharing = arguments["fair_sharing"] == "yes";
+  const std::string_view strategies = arguments["strategies"];
+  if (strategies == "final") options.settings.strategies = {kueue::FairStrategy::LessThanOrEqualToFinalShare};
+  if (strategies == "initial") options.settings.strategies = {kueue::FairStrategy::LessThanInitialShare};
+  if (options.resource.empty()) return fail(arguments.bad_value("resource", "the name of a resource"));
+  if (auto read = read_kueue_gates(arguments, options.settings.gates); !read) return fail(read.error());
+  if (options.file.empty()) return options;
+  auto text = read_file(options.file, InputKind::Tenants);
+  if (!text) return fail(std::move(text.error()));
+  auto objects = kueue::parse_object_file(*text, options.file);
+  if (!objects) return fail(std::move(objects.error()));
+  options.objects = *std::move(objects);
+  return options;
+}
+
+}  // namespace
+
+MadePolicy make_kueue(const PolicyArguments& arguments) {
+  auto options = read_kueue_options(arguments);
+  if (!options) return fail(std::move(options.error()));
+  return std::make_unique<Kueue>(*std::move(options));
+}
+
+Result<std::vector<std::string>> check_kueue(const PolicyArguments& arguments, const Workload& workload,
+                                             const ClusterSpec& cluster, const TenantTree& tenants) {
+  const auto options = read_kueue_options(arguments);
+  if (!options) return fail(options.error());
+  const auto objects = kueue_objects_on(*options, cluster, tenants);
+  if (!objects) return fail(objects.error());
+  // Jobs repeat few pairs of queue and tenant.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> known;
+  for (const Job& job : workload.jobs) {
+    const std::uint32_t queue = job.queue ? job.queue.value : kueue::kNone;
+    const std::uint32_t tenant = job.tenant ? job.tenant.value : kueue::kNone;
+    if (!known.emplace(queue, tenant).second) continue;
+    const std::string_view queue_name = job.queue ? std::string_view(workload.queues[queue]) : "";
+    const std::string_view tenant_name = job.tenant ? std::string_view(workload.tenants[tenant]) : "";
+    if (objects->queue_of(queue_name, tenant_name)) continue;
+    return fail(job_error(
+        workload, job, job.queue ? "queue" : "tenant",
+        expected_found("a queue or tenant that is a LocalQueue, a ClusterQueue or, without objects, a "
+                       "tenant of the tree",
+                       job.queue ? queue_name : tenant_name)));
+  }
+  std::vector<std::string> sentences;
+  if (options->objects && !options->objects->ignored.empty())
+    sentences.push_back(fmt::format("{}: {}", options->file, options->objects->ignored_sentence()));
+  if (!options->objects && tenants.tenants.empty())
+    sentences.push_back(
+        "kueue has one ClusterQueue with all GPUs, as there are no tenants (--tenant-tree) or objects");
+  return sentences;
+}
+
+}  // namespace vtrain
