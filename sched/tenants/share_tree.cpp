@@ -155,14 +155,16 @@ ShareUse::ShareUse(const ShareTree& tree, std::size_t pool)
     below_[tree.node(node).parent] += taken(node, below_[node]);
 }
 
-bool ShareUse::allows(std::uint32_t leaf, std::int64_t gpus) const {
-  std::int64_t more = gpus;
-  for (std::uint32_t node = leaf; node != ShareTree::kNone && more > 0; node = tree_->node(node).parent) {
-    const std::int64_t now = taken(node, below_[node] + more);
-    if (now > limits(node).most) return false;
-    more = now - taken(node, below_[node]);
+std::int64_t ShareUse::room_below(std::uint32_t leaf, std::uint32_t end) const {
+  std::int64_t least = ShareTree::kUnlimited;
+  std::int64_t idle = 0;  // GPUs on the way that are taken already, as they are not lent
+  for (std::uint32_t node = leaf; node != end; node = tree_->node(node).parent) {
+    const ShareTree::Limits& own = limits(node);
+    if (own.most != ShareTree::kUnlimited)
+      least = std::min(least, idle + std::max<std::int64_t>(own.most - below_[node], 0));
+    idle += std::max<std::int64_t>(own.reserve - below_[node], 0);
   }
-  return true;
+  return least;
 }
 
 void ShareUse::add(std::uint32_t leaf, std::int64_t gpus) {

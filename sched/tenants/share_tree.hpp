@@ -101,15 +101,17 @@ class ShareTree {
 /// A tree of tenants of equal weights, without quotas.
 TenantTree equal_tenants(const NameTable& names);
 
-/// GPUs in use in one pool, by node, with a test of the limits.
+/// GPUs in use in one pool, by node, and what the limits leave.
 class ShareUse {
  public:
   /// Begins without any in use. `tree` outlives this.
   ShareUse(const ShareTree& tree, std::size_t pool);
 
-  /// True if the jobs of a leaf may use this many more: no node exceeds what it may borrow, and no quota that
-  /// is not lent is used by others. O(depth).
-  bool allows(std::uint32_t leaf, std::int64_t gpus) const;
+  /// Most GPUs that the jobs of a leaf may use beyond those in use: no node exceeds what it may borrow, and
+  /// no quota that is not lent is used by others. O(depth).
+  std::int64_t room(std::uint32_t leaf) const { return room_below(leaf, ShareTree::kNone); }
+  /// The same without the GPUs that all tenants together have: what limits alone leave.
+  std::int64_t room_within_limits(std::uint32_t leaf) const { return room_below(leaf, 0); }
   /// Adds GPUs to those that the jobs of a leaf use; a negative number removes them. O(depth).
   void add(std::uint32_t leaf, std::int64_t gpus);
   /// GPUs that a node and all below it use.
@@ -118,6 +120,7 @@ class ShareUse {
   const ShareTree::Limits& limits(std::uint32_t node) const { return tree_->limits(pool_, node); }
 
  private:
+  std::int64_t room_below(std::uint32_t leaf, std::uint32_t end) const;
   /// GPUs that a node takes from its parent's: those in use and unused ones that it does not lend.
   std::int64_t taken(std::uint32_t node, std::int64_t below) const {
     return below > limits(node).reserve ? below : limits(node).reserve;

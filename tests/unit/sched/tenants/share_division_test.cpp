@@ -275,14 +275,12 @@ TEST_CASE("share_division: quotas that nobody lends stay unused, and those of a 
   CHECK(division.guarantee(tree.node_of(2)) == 4);
   CHECK(division.due(tree.leaf_of(3)) == 4);
   ShareUse use(tree, 0);
-  CHECK(use.allows(tree.leaf_of(1), 8));
-  CHECK(!use.allows(tree.leaf_of(1), 9));
-  CHECK(use.allows(tree.leaf_of(3), 5));
-  CHECK(!use.allows(tree.leaf_of(3), 6));
+  CHECK(use.room(tree.leaf_of(1)) == 8);
+  CHECK(use.room(tree.leaf_of(3)) == 5);
+  CHECK(use.room(tree.leaf_of(0)) == 12);
   use.add(tree.leaf_of(1), 8);
-  CHECK(!use.allows(tree.leaf_of(3), 1));  // quotas that it lent are in use
-  CHECK(use.allows(tree.leaf_of(0), 4));
-  CHECK(!use.allows(tree.leaf_of(0), 5));
+  CHECK(use.room(tree.leaf_of(3)) == 0);  // quotas that it lent are in use
+  CHECK(use.room(tree.leaf_of(0)) == 4);
   use.add(tree.leaf_of(1), -8);
   CHECK(use.of(0) == 0);
 }
