@@ -203,7 +203,7 @@ const checks = {
   async "shares due and received have a picture for each tenant and policy"() {
     const page = await open("shared");
     assert.strictEqual(await page.locator("#shares .cell:visible").count(), 4);
-    assert.deepStrictEqual(await page.locator("#shares .cell p").allInnerTexts(), ["fifo: a", "fair-share: a", "fifo: b", "fair-share: b"]);
+    assert.deepStrictEqual(await page.locator("#shares .cell p").allInnerTexts(), ["fifo: b", "fair-share: b", "fifo: a", "fair-share: a"]);
     assert.deepStrictEqual(await page.locator("#shares .legend .swatch").allInnerTexts(), ["due", "received"]);
     assert.match(await hover(page, "#shares", 0.5), /due/);
     // A policy that is hidden takes its pictures along.
