@@ -55,6 +55,36 @@ PolicyParameter planning(bool hosts_ignore_types) {
           .ignores_gpu_types = hosts_ignore_types};
 }
 
+/// Parameters of the policies that share GPUs between tenants.
+std::vector<PolicyParameter> fair_parameters() {
+  return {
+      {.name = "reclaim",
+       .default_value = "true",
+       .summary = "true: a tenant below its share takes GPUs back from running jobs of tenants above theirs; "
+                  "false: no job is preempted",
+       .choices = {"true", "false"}},
+      {.name = "overtake",
+       .default_value = "true",
+       .summary = "true: jobs that fit overtake those that do not; false: the first job of the tenant with "
+                  "least of its share waits for its GPUs, and all others wait for it",
+       .choices = {"true", "false"}},
+      {.name = "keep", .default_value = "", .summary = "QoS whose jobs are never preempted, separated by ;"}};
+}
+
+/// Those and the resources beside GPUs.
+std::vector<PolicyParameter> drf_parameters() {
+  std::vector<PolicyParameter> parameters = fair_parameters();
+  parameters.push_back({.name = "cpus_per_gpu",
+                        .default_value = "none",
+                        .summary = "CPU cores of the cluster for each of its GPUs; none: CPUs do not count"});
+  parameters.push_back(
+      {.name = "memory_per_gpu",
+       .default_value = "none",
+       .unit = "GiB",
+       .summary = "memory of the cluster for each of its GPUs; none: memory does not count"});
+  return parameters;
+}
+
 /// The policies of vtrain.
 std::deque<PolicyInfo> built_in_policies() {
   return {
@@ -223,6 +253,18 @@ std::deque<PolicyInfo> built_in_policies() {
        .ignores_gpu_types = true,
        .needs = {.deadlines = true},
        .source = "Gao et al., Chronus, SoCC 2021"},
+      {.name = "fair-share",
+       .summary = "weighted max-min shares of GPUs over the tree of tenants, with quotas, borrowing, lending "
+                  "and reclaim",
+       .parameters = fair_parameters(),
+       .make = make_fair_share,
+       .needs = {.tenants = true}},
+      {.name = "drf",
+       .summary = "dominant resource fairness between tenants over GPUs, CPUs and memory; no quotas",
+       .parameters = drf_parameters(),
+       .make = make_drf,
+       .needs = {.tenants = true},
+       .source = "Ghodsi et al., Dominant Resource Fairness, NSDI 2011"},
       {.name = "easy-fast",
        .summary = "EASY backfilling by GPU counts; the first job's reservation is never moved",
        .make = make_easy_fast,
@@ -292,8 +334,7 @@ struct ForeignName {
 constexpr std::string_view kBackfillHint = "backfilling is 'easy' or 'conservative'";
 constexpr std::string_view kSlurmHint =
     "Slurm's backfilling is nearest to 'conservative'; its priorities are not simulated";
-constexpr std::string_view kFairShareHint =
-    "no policy shares by account or tenant; the nearest is 'las', which favours jobs with little service";
+constexpr std::string_view kFairShareHint = "the shares of tenants are those of 'fair-share'";
 constexpr ForeignName kForeignNames[] = {
     {"backfill", kBackfillHint},
     {"backfilling", kBackfillHint},
@@ -303,9 +344,7 @@ constexpr ForeignName kForeignNames[] = {
     {"fair-tree", kFairShareHint},
     {"fairtree", kFairShareHint},
     {"fairshare", kFairShareHint},
-    {"fair-share", kFairShareHint},
-    {"drf", kFairShareHint},
-    {"themis", kFairShareHint},
+    {"themis", "Themis is not built in; 'fair-share' shares GPUs, and results have its finish-time fairness"},
     {"gavel",
      "Gavel's policies are not built in; 'las' is the nearest to its max-min fairness, 'fifo' is its FIFO"},
     {"tiresias", "Tiresias is 'las', with the Gittins index 'gittins'"},

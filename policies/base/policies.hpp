@@ -63,6 +63,13 @@ MadePolicy make_elasticflow_las(const PolicyArguments& arguments);
 /// Makes `deadline`: promises under real costs.
 MadePolicy make_deadline(const PolicyArguments& arguments);
 
+// tenants/fair
+
+/// Makes `fair-share`: weighted max-min shares over the tree of tenants.
+MadePolicy make_fair_share(const PolicyArguments& arguments);
+/// Makes `drf`: dominant resource fairness over GPUs, CPUs and memory.
+MadePolicy make_drf(const PolicyArguments& arguments);
+
 // chronus
 
 /// Makes `chronus`: leases for jobs with deadlines.

@@ -22,6 +22,12 @@ double value_of(const typename MemberTypes<decltype(member)>::Struct& of) {
     return static_cast<double>(of.*member);
 }
 
+/// Value of a member over the shares of tenants; NaN without a tree of tenants.
+template <auto member>
+double of_shares(const Summary& summary) {
+  return summary.shares ? *summary.shares.*member : kNoValue;
+}
+
 double not_completed(const JobFigures& of) {
   return static_cast<double>(of.jobs - of.completed);
 }
@@ -218,6 +224,31 @@ constexpr std::array kRunMetrics{
            .better = Better::Higher,
            .depends_on_completed = true,
            .of_jobs = value_of<&JobFigures::jain_index>},
+    Metric{.title = "Jain over tenants",
+           .short_title = "Jain of\ntenants",
+           .meaning = "evenness over tenants of GPU-hours received / GPU-hours due, in (0, 1]; 1 is equal "
+                      "treatment",
+           .unit = MetricUnit::Index,
+           .better = Better::Higher,
+           .of_run = of_shares<&TenantShareSummary::jain_index>},
+    Metric{.title = "p95 deficit of shares",
+           .short_title = "p95\ndeficit",
+           .meaning = "for 95 % of the time tenants lacked at most this part of the GPUs due to them",
+           .unit = MetricUnit::Share,
+           .better = Better::Lower,
+           .of_run = of_shares<&TenantShareSummary::deficit_p95>},
+    Metric{.title = "Borrowed GPU-hours",
+           .meaning = "GPU-hours that tenants held beyond their quotas",
+           .unit = MetricUnit::GpuHours,
+           .of_run = of_shares<&TenantShareSummary::borrowed_gpu_hours>},
+    Metric{.title = "Lent GPU-hours",
+           .meaning = "GPU-hours of quotas that other tenants held",
+           .unit = MetricUnit::GpuHours,
+           .of_run = of_shares<&TenantShareSummary::lent_gpu_hours>},
+    Metric{.title = "Reclaimed GPU-hours",
+           .meaning = "GPU-hours of runs that were preempted while their tenant held more than its share",
+           .unit = MetricUnit::GpuHours,
+           .of_run = of_shares<&TenantShareSummary::reclaimed_gpu_hours>},
     Metric{.title = "Not completed",
            .meaning = "jobs rejected, failed or unfinished; averages leave them out",
            .of_jobs = not_completed,

@@ -12,6 +12,7 @@
 #include "sched/metrics/disruption_summary.hpp"
 #include "sched/metrics/gpu_prices.hpp"
 #include "sched/metrics/job_groups.hpp"
+#include "sched/metrics/tenant_shares.hpp"
 #include "sched/simulation/policy.hpp"
 #include "sched/simulation/result.hpp"
 #include "workloads/jobs/job.hpp"
@@ -152,6 +153,7 @@ struct Summary : JobFigures {
   std::optional<FragmentationSummary> fragmentation;
   std::int64_t events = 0;                       ///< events that the simulation handled
   std::optional<DisruptionSummary> disruptions;  ///< absent if nothing could cost jobs time
+  std::optional<TenantShareSummary> shares;      ///< absent if the cluster has no tree of tenants
   std::vector<PolicyFigure> figures;             ///< numbers that the policy reports about its own work
   /// Figures by tenant if there are several, and by the requested property, if any.
   std::vector<GroupedFigures> grouped;

@@ -46,9 +46,10 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
   cluster_ = &cluster;
   if (GpusByType::are_needed(cluster, workload, policy))
     gpus_by_type_ = &by_type_.emplace(cluster, workload, gangs_);
-  if (options.count_gpu_types && gangs_.placement().needs_shares() &&
+  if ((options.count_gpu_types || options.record_holdings) && gangs_.placement().needs_shares() &&
       GpuTypes(cluster, workload.gpu_types).names().size() > 1)
     counted_types_.emplace(cluster, workload, gangs_);
+  result_.holdings_by_type = options.record_holdings && counted_types_.has_value();
   curves_ = workload.curves;
   names_ = &workload;
   static const TenantTree kNobody;
@@ -73,7 +74,8 @@ void SimulationEngine::grow() {
   progress_by_job_.resize(num_jobs);
   progress_ = progress_by_job_;
   result_.outcomes.resize(num_jobs);
-  if (counted_types_) result_.gpu_time_by_type.resize(num_jobs * counted_types_->names().size());
+  if (counted_types_ && options_.count_gpu_types)
+    result_.gpu_time_by_type.resize(num_jobs * counted_types_->names().size());
   result_.stopped_early = false;
   gangs_.grow();
   if (accounting_) {
@@ -526,7 +528,7 @@ void SimulationEngine::account(EndedSegment&& segment) {
   const SimDuration held = now_ - segment.progress.resumed;
   const GpuCount num_gpus = segment.progress.num_gpus;
   result_.outcomes[segment.job.value].gpu_time.add(held, num_gpus, segment.gpu_share);
-  const std::size_t num_types = segment.by_type.size();
+  const std::size_t num_types = options_.count_gpu_types ? segment.by_type.size() : 0;
   for (std::size_t type = 0; type < num_types; ++type)
     result_.gpu_time_by_type[segment.job.value * num_types + type].add(held, segment.by_type[type],
                                                                        segment.gpu_share);
@@ -534,12 +536,29 @@ void SimulationEngine::account(EndedSegment&& segment) {
     accounting_->charge(segment.job, segment.state, num_gpus, segment.gpu_share, held, segment.how);
   if (held.count() == 0) return;
   result_.last_release = now_;
+  if (options_.record_holdings) record_holding(segment);
   if (!records_segments(segment.job)) return;
   JobSegment record{segment.job, segment.progress.resumed, now_,
                     num_gpus,    std::move(segment.parts), segment.gpu_share,
                     segment.how};
   if (segment.job == explained_) result_.explained_segments.push_back(record);
   if (options_.record_segments) result_.segments.push_back(std::move(record));
+}
+
+void SimulationEngine::record_holding(const EndedSegment& segment) {
+  JobHolding holding{segment.job, segment.progress.resumed, now_, segment.progress.num_gpus, 0, segment.how,
+                     true};
+  if (segment.by_type.empty()) {
+    result_.holdings.push_back(holding);
+    return;
+  }
+  for (std::uint32_t type = 0; type < segment.by_type.size(); ++type) {
+    if (segment.by_type[type].value == 0) continue;
+    holding.type = type;
+    holding.gpus = segment.by_type[type];
+    result_.holdings.push_back(holding);
+    holding.is_first_part = false;
+  }
 }
 
 void SimulationEngine::account_pass() {

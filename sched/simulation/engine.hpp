@@ -128,6 +128,8 @@ class SimulationEngine final : public SchedulingPass {
   inline void add_progress(JobId job, SegmentEnd how);
   /// Accounts for a segment that has ended now.
   inline void account(EndedSegment&& segment);
+  /// Keeps what a segment that has ended now held, by type.
+  void record_holding(const EndedSegment& segment);
   /// Accounts for the segments that the pass has ended and not taken back.
   inline void account_pass();
   /// Refuses an action of the policy on a job that is not in the state for it.

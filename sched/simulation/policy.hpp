@@ -139,6 +139,8 @@ class SchedulingPass {
   const NameTable& account_names() const { return names_->accounts; }
   /// Names of queues by `QueueId`.
   const NameTable& queue_names() const { return names_->queues; }
+  /// Names of GPU types by `GpuTypeId`, as jobs request them.
+  const NameTable& gpu_type_names() const { return names_->gpu_types; }
   /// Names of qualities of service by `QosId`.
   const NameTable& qos_names() const { return names_->qos_names; }
   /// Requirements of a job other than GPUs and time; null: none.

@@ -55,6 +55,17 @@ struct JobSegment {
   SegmentEnd how = SegmentEnd::Done;   ///< way in which it ended
 };
 
+/// GPUs of one type that a job held from one instant to another.
+struct JobHolding {
+  JobId job;                          ///< job that held them
+  SimTime begin{};                    ///< instant at which it got them
+  SimTime end{};                      ///< instant at which it released them
+  GpuCount gpus{0};                   ///< number of GPUs
+  std::uint32_t type = 0;             ///< number of the type in `GpuTypes`; 0 where types are not known
+  SegmentEnd how = SegmentEnd::Done;  ///< way in which the segment ended
+  bool is_first_part = true;          ///< false for further types of one gang
+};
+
 /// The cluster right after the pass of one instant; a step function between samples.
 struct ClusterSample {
   SimTime time{};                  ///< instant of the sample
@@ -84,7 +95,9 @@ struct SimulationResult {
   /// `JobOutcome::gpu_time` by type, [jobs][types as `GpuTypes` numbers them]. Empty unless it was requested
   /// and is known, see `SimulationOptions::count_gpu_types`.
   std::vector<GpuTime> gpu_time_by_type;
-  std::vector<Outage> outages;  ///< outages that began during the replay, in this order
+  std::vector<JobHolding> holdings;  ///< sorted by end, if recording was requested
+  bool holdings_by_type = false;     ///< true if types of holdings are known, on a cluster of several types
+  std::vector<Outage> outages;       ///< outages that began during the replay, in this order
   /// Last instant at which a job released GPUs. It is later than the last end if a job that never ended held
   /// some, or if ends are dated before the release of their GPUs.
   SimTime last_release{};

@@ -37,6 +37,8 @@ struct SimulationOptions {
   /// Keeps GPU time by type. Without effect on a cluster of one type, and if placement does not tell types
   /// apart: under `count`, where no job requests a type and the policy chooses none.
   bool count_gpu_types = false;
+  /// Keeps what jobs held and when, without places, for the shares of tenants. Costs memory per start.
+  bool record_holdings = false;
   std::string policy_name;  ///< name in messages
   /// Interruptions of jobs and their costs; null: none. Outlives the simulation.
   const Disruptions* disruptions = nullptr;

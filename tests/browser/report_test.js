@@ -28,9 +28,13 @@ function makePages() {
   vtrain("compare", "--policies", "fifo,easy,srtf,las,edf-admission,elasticflow:costs=free", "--interruption-cost", "checkpoint", "--placement", "consolidate", "--out", "six");
   vtrain("trace", "generate", "--jobs", "60", "--cluster", "4x8:a100", "--load", "0.9", "--seed", "7", "--out", "jobs.csv");
   vtrain("compare", "--trace", "jobs.csv", "--cluster", "4x8:a100", "--policies", "easy,srtf", "--placement", "yarn", "--failures", "mtbf=300h", "--out", "small");
+  fs.writeFileSync(path.join(work, "tenants.csv"), "job_id,tenant,submit_s,num_gpus,duration_s\n" +
+    ["a", "b"].flatMap((tenant, late) => [...Array(12).keys()].map((i) => `${tenant}${i},${tenant},${late * 600},1,3600`)).join("\n") + "\n");
+  fs.writeFileSync(path.join(work, "tree.json"), '{"version": 1, "tenants": [{"name": "a"}, {"name": "b", "quotas": [{"gpus": 6}]}]}');
+  vtrain("compare", "--trace", "tenants.csv", "--deadlines", "none", "--cluster", "1x8:a100", "--tenant-tree", "tree.json", "--policies", "fifo,fair-share", "--out", "shared");
   vtrain("trace", "info", "jobs.csv", "--cluster", "4x8:a100", "--report", "trace.html");
 }
-const fileOf = {two: "two/report.html", six: "six/report.html", small: "small/report.html", trace: "trace.html"};
+const fileOf = {two: "two/report.html", six: "six/report.html", small: "small/report.html", shared: "shared/report.html", trace: "trace.html"};
 
 let browser;
 const complaints = [];  // of pages: errors, and requests that leave the file
@@ -194,6 +198,19 @@ const checks = {
     assert(rows.includes("node 3") && !rows.includes("node 0"), rows.join("; "));
     // Tab reaches every picture.
     assert.strictEqual(await page.locator("figure .chart[tabindex='0']").count(), await page.locator("figure .chart").count());
+  },
+
+  async "shares due and received have a picture for each tenant and policy"() {
+    const page = await open("shared");
+    assert.strictEqual(await page.locator("#shares .cell:visible").count(), 4);
+    assert.deepStrictEqual(await page.locator("#shares .cell p").allInnerTexts(), ["fifo: b", "fair-share: b", "fifo: a", "fair-share: a"]);
+    assert.deepStrictEqual(await page.locator("#shares .legend .swatch").allInnerTexts(), ["due", "received"]);
+    assert.match(await hover(page, "#shares", 0.5), /due/);
+    // A policy that is hidden takes its pictures along.
+    await page.locator("figure .legend button").first().click();
+    assert.strictEqual(await page.locator("#shares .cell:visible").count(), 2);
+    await openTables(page, "#shares");
+    assert.match(await page.locator("#shares .numbers").first().innerText(), /fair-share: b: received/);
   },
 
   async "tips say durations, not clock times, and count one thing as one"() {

@@ -225,14 +225,20 @@ Result<std::vector<Note>> policy_notes(const Workload& workload, const ClusterSp
   return notes;
 }
 
-std::vector<Note> tenant_notes(const Workload& workload, const TenantTree& tree) {
+std::vector<Note> tenant_notes(const Workload& workload, const TenantTree& tree,
+                               std::span<const PreparedPolicy> policies) {
   std::vector<Note> notes;
   const auto add = [&notes](std::int64_t count, std::string text) {
     notes.push_back({NoteKind::Tenants, count, std::move(text)});
   };
   if (!tree.tenants.empty()) {
-    add(0, fmt::format("{} with quotas of {}; of all policies kueue alone enforces quotas, weights and limits",
-                       count_of(std::ssize(tree.tenants), "tenant"), count_of(tree.nominal_gpus(), "GPU")));
+    const std::string sharing = policies_that(policies, [](const PolicyArguments& policy) {
+      return policy.policy().needs.tenants || policy.policy().check != nullptr;
+    });
+    add(0, fmt::format("{} with quotas of {}; {}", count_of(std::ssize(tree.tenants), "tenant"),
+                       count_of(tree.nominal_gpus(), "GPU"),
+                       sharing.empty() ? "no policy enforces quotas, weights or limits"
+                                       : "shares are those of " + sharing));
   }
   const auto count_strangers = [&](const auto& known, auto id, const NameTable& names, const char* of) {
     if (known.empty()) return;

@@ -61,7 +61,8 @@ std::optional<Note> tight_deadlines(const Workload& workload);
 
 /// Quotas of tenants, jobs of tenants, queues and QoS that the tree lacks, and requirements of jobs that
 /// nothing reads.
-std::vector<Note> tenant_notes(const Workload& workload, const TenantTree& tree);
+std::vector<Note> tenant_notes(const Workload& workload, const TenantTree& tree,
+                               std::span<const PreparedPolicy> policies);
 
 /// GPU types and shares that jobs ask for and that the cluster lacks or the placement ignores.
 std::vector<Note> placement_notes(const Workload& workload, const ClusterSpec& cluster,

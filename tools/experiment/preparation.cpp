@@ -9,6 +9,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/names.hpp"
 #include "core/io/input.hpp"
 #include "sched/cluster/gpu_types.hpp"
 #include "tools/experiment/disruption_rules.hpp"
@@ -332,6 +333,34 @@ Result<void> take_tenants(const ScenarioSpec& spec, ScenarioParts& parts,
   return take_file("tenants", path, parts);
 }
 
+/// Checks that a tree that the user gave can be kept to, where a policy does: it has the tenants of all jobs,
+/// and quotas for no more GPUs than there are.
+Result<void> check_shares(const ScenarioSpec& spec, const ScenarioParts& parts) {
+  const bool shares = std::ranges::any_of(
+      parts.policies, [](const PreparedPolicy& policy) { return policy.arguments.policy().needs.tenants; });
+  if (!shares || spec.tenant_tree.empty() || parts.tenants.tenants.empty()) return {};
+  const std::string path = spec.files.locate(spec.tenant_tree);
+  if (const auto sentences = quotas_beyond(parts.tenants, parts.cluster); !sentences.empty())
+    return fail(in_option("--tenant-tree", {.file = path, .field = "quotas", .message = sentences.front()}));
+  const NameTable& names = parts.workload.tenants;
+  std::vector<bool> is_known;
+  for (const std::string& name : names.names())
+    is_known.push_back(parts.tenants.find(name).has_value());
+  for (const Job& job : parts.workload.jobs) {
+    if (job.tenant && is_known[job.tenant.value]) continue;
+    std::vector<std::string_view> known;
+    for (const Tenant& tenant : parts.tenants.tenants)
+      known.emplace_back(tenant.name);
+    const std::string expected = fmt::format("a tenant of {}", path);
+    if (!job.tenant)
+      return fail(job_error(parts.workload, job, "tenant", fmt::format("expected {}, found none", expected)));
+    const std::string& name = names[job.tenant.value];
+    return fail(
+        job_error(parts.workload, job, "tenant", with_guess(expected_found(expected, name), name, known)));
+  }
+  return {};
+}
+
 /// Reads the prices of the cluster's GPUs.
 Result<void> take_prices(const ScenarioSpec& spec, ScenarioParts& parts) {
   auto prices = GpuPrices::parse(spec.price, parts.cluster);
@@ -546,7 +575,8 @@ Result<ScenarioParts> prepare_parts(ScenarioSpec given, const PolicyRegistry& re
   if (!about_policies) return fail(about_policies.error());
   take_notes(parts, *std::move(about_policies));
   if (auto checked = check_policies(parts); !checked) return fail(checked.error());
-  take_notes(parts, tenant_notes(parts.workload, parts.tenants));
+  if (auto checked = check_shares(spec, parts); !checked) return fail(checked.error());
+  take_notes(parts, tenant_notes(parts.workload, parts.tenants, parts.policies));
   take_notes(parts, placement_notes(parts.workload, parts.cluster, parts.placement));
   if (auto taken = take_disruptions(spec, rules->disruptions, parts, warnings); !taken)
     return fail(taken.error());

@@ -93,6 +93,7 @@ Result<RunResult> Scenario::run(const std::string& policy, const RunOptions& opt
                                        .strict = parts.spec.trace.strict,
                                        .record_segments = options.record_segments,
                                        .count_gpu_types = !parts.prices.empty(),
+                                       .record_holdings = !parts.tenants.tenants.empty(),
                                        .policy_name = prepared->spec,
                                        .disruptions = is_disrupted ? &*parts.disruptions : nullptr,
                                        .gang_speed_model = parts.gang_speed_model.get(),
@@ -104,6 +105,10 @@ Result<RunResult> Scenario::run(const std::string& policy, const RunOptions& opt
     const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
     if (!result) return fail(std::move(result.error()));
     Summary summary = summarize(parts.workload, parts.cluster, *result, policy, parts.by, parts.prices);
+    if (simulation.record_holdings) {
+      summary.shares = summarize_tenant_shares(parts.workload, parts.cluster, parts.tenants, *result);
+      result->holdings = {};
+    }
     return RunResult{std::move(summary), *std::move(result), wall_s};
   });
 }

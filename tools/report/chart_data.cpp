@@ -227,6 +227,40 @@ json outages_json(const ReportInput& input) {
   return num_outages == 0 ? json() : all;
 }
 
+/// Most pictures of shares, and the number of spans of time in each.
+constexpr std::size_t kMaxSharePictures = 12;
+constexpr int kShareSpans = 120;
+
+/// Names of the tenants with jobs of their own to which most GPU-hours were due, most first.
+std::vector<std::string> largest_tenants(const TenantShareSummary& shares, std::size_t most) {
+  std::vector<const TenantShareFigures*> order;
+  for (const TenantShareFigures& tenant : shares.tenants) {
+    if (tenant.has_jobs) order.push_back(&tenant);
+  }
+  std::ranges::stable_sort(order, std::greater<>{}, &TenantShareFigures::due_gpu_hours);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(most, order.size()); ++i)
+    names.push_back(order[i]->tenant);
+  return names;
+}
+
+/// Means over spans of time of a function that is constant in each of its intervals, and 0 after them.
+json spread_over_spans(const std::vector<double>& values, double interval_s, double span_s) {
+  json means = json::array();
+  for (int span = 0; span < kShareSpans; ++span) {
+    const double from = span * span_s;
+    const double until = from + span_s;
+    double sum = 0;
+    for (auto i = static_cast<std::size_t>(from / interval_s); i < values.size(); ++i) {
+      const double begin = static_cast<double>(i) * interval_s;
+      if (begin >= until) break;
+      sum += values[i] * std::max(0.0, std::min(until, begin + interval_s) - std::max(from, begin));
+    }
+    means.push_back(round_to_digits(sum / span_s, 4));
+  }
+  return means;
+}
+
 /// Fates of the promises of a policy, as the pictures over time show them.
 constexpr std::array<std::string_view, 3> kPromiseLines = {"given", "kept", "broken"};
 
@@ -371,6 +405,41 @@ json promises_json(const ReportInput& input) {
   for (std::size_t i = 0; i < counts.size(); ++i) {
     out[std::string(kPromiseLines[i % kPromiseLines.size()])].push_back(
         step_series_json(reduce_samples(counts[i].samples, SampleField::WaitingJobs, grid), grid.exact));
+  }
+  return out;
+}
+
+json shares_json(const ReportInput& input) {
+  std::vector<std::string> names;
+  SimTime begin{};
+  SimTime end{};
+  for (const ReportRun& run : input.runs) {
+    const auto& shares = run.summary.shares;
+    if (!shares || shares->tenants.empty()) continue;
+    if (names.empty())
+      names = largest_tenants(*shares, std::max(kMaxSharePictures / input.runs.size(), std::size_t{1}));
+    begin = shares->begin;
+    end = std::max(end, shares->begin + shares->interval * kShareIntervals);
+  }
+  if (names.empty()) return nullptr;
+  const double span_s = to_seconds(end - begin) / kShareSpans;
+  json x = json::array();
+  for (int i = 0; i <= kShareSpans; ++i)
+    x.push_back(to_seconds(begin) + span_s * i);
+  json out = {{"x", std::move(x)}, {"runs", json::array()}};
+  for (const std::string& name : names) {
+    for (std::size_t run = 0; run < input.runs.size(); ++run) {
+      const auto& shares = input.runs[run].summary.shares;
+      if (!shares) continue;
+      const auto tenant = std::ranges::find(shares->tenants, name, &TenantShareFigures::tenant);
+      if (tenant == shares->tenants.end()) continue;
+      const double interval_s = to_seconds(shares->interval);
+      out["runs"].push_back(
+          {{"policy", run},
+           {"tenant", name.empty() ? "no tenant" : short_name(name)},
+           {"due", {{"mean", spread_over_spans(tenant->due, interval_s, span_s)}}},
+           {"received", {{"mean", spread_over_spans(tenant->received, interval_s, span_s)}}}});
+    }
   }
   return out;
 }

@@ -47,6 +47,11 @@ nlohmann::json time_series_json(const ReportInput& input);
 /// is kept when the job is done, and broken at its deadline, or earlier if the job fails. Null without
 /// promises.
 nlohmann::json promises_json(const ReportInput& input);
+/// GPUs due to tenants and GPUs that they held: `x` are begins of equal spans of time and the end of the
+/// last, seconds. `runs` has an entry for each policy and each of the tenants to which most GPU-hours were
+/// due under the first policy: `{"policy", "tenant", "due": {"mean"}, "received": {"mean"}}`. Null without
+/// shares.
+nlohmann::json shares_json(const ReportInput& input);
 
 /// Deadlines met by job size (powers of two): `{"labels", "jobs", "met": [[count per group] per policy]}`.
 /// Only groups with deadlines; null when there are none.

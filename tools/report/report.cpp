@@ -107,6 +107,16 @@ void add_promises(const ReportInput& input, json& data, std::string& html) {
              {"promises", "Promises given, kept, broken", std::move(caption), "full", ""});
 }
 
+void add_shares(const ReportInput& input, json& data, std::string& html) {
+  json shares = shares_json(input);
+  if (shares.is_null()) return;
+  add_figure(html, data, "shares", std::move(shares),
+             {"shares", "Shares due and received",
+              "GPUs due to a tenant by its weight, quotas and demand, and GPUs that its jobs held: means of "
+              "equal spans of time since the trace's origin. Tenants to which most GPU-hours were due.",
+              "full", ""});
+}
+
 void add_deadlines(const ReportInput& input, json& data, std::string& html) {
   json by_size = deadlines_by_size_json(input);
   json by_tenant = deadlines_by_tenant_json(input);
@@ -183,6 +193,7 @@ std::string render_report(const ReportInput& input) {
   add_distributions(input, data, figures);
   add_time_series(input, data, figures);
   add_promises(input, data, figures);
+  add_shares(input, data, figures);
   add_deadlines(input, data, figures);
   add_gantt(input, data, figures);
 

@@ -157,18 +157,44 @@
     }));
   }
 
-  // One small picture for each of some policies, with the same axes; `keysOf` a policy stand before its name.
-  function addMultiples(figure, shown, linesOf, keysOf = (policy) => [keyOf(policy)]) {
+  // What tenants were due and what they held: a small picture for each of some tenants under each policy.
+  function addShares() {
+    const figure = document.getElementById("shares"), shares = data.shares;
+    if (!shares || !figure) return;
+    const {x, runs} = shares, names = ["due", "received"];
+    const looks = () => [{stroke: css("--soft"), dash: [9, 4]}, {stroke: css("--met"), dash: []}];
+    const most = Math.max(...runs.map((run) => largestOf([run.due, run.received])));
+    const titleOf = (index) => (policies.length > 1 ? `${policies[runs[index].policy]}: ${runs[index].tenant}` : runs[index].tenant);
+    addMultiples(figure, [...runs.keys()], (index) => {
+      const all = names.map((name) => runs[index][name]);
+      return timeLines({x, exact: true, all, names, label: "GPUs", thing: "GPU", most, look: (line) => looks()[line]})([0, 1], true);
+    }, () => [], titleOf, (index) => runs[index].policy);
+    const legend = element("div", {class: "legend"});
+    for (const name of names) {
+      const line = keyOf(0);
+      line.firstElementChild.setAttribute("class", `share-${name}`);
+      legend.append(element("span", {class: "swatch"}, line, name));
+    }
+    figure.querySelector(".chart").after(legend);
+    addTable(figure, () => ({
+      head: ["From", ...runs.flatMap((run, index) => names.map((name) => `${titleOf(index)}: ${name}`))],
+      body: x.slice(0, -1).map((from, at) => [instant(from), ...runs.flatMap((run) => names.map((name) => count(run[name].mean[at])))]),
+    }));
+  }
+
+  // One small picture for each of some policies, with the same axes; `keysOf` a policy stand before its name. Others than policies have a
+  // `nameOf` their own, and a `policyOf` with which they are hidden.
+  function addMultiples(figure, shown, linesOf, keysOf = (policy) => [keyOf(policy)], nameOf = (policy) => policies[policy], policyOf = (policy) => policy) {
     const place = figure.querySelector(".chart");
     const label = place.getAttribute("aria-label");
     for (const name of ["role", "aria-roledescription", "aria-label", "aria-describedby", "tabindex"]) place.removeAttribute(name);
     place.classList.add("multiples");
-    shown.forEach((policy) => {
-      const name = policies[policy];
+    shown.forEach((each) => {
+      const name = nameOf(each), policy = policyOf(each);
       const chart = element("div", {class: "chart", tabindex: "0", role: "application", "aria-roledescription": "chart", "aria-label": `${name}: ${label}`, "aria-describedby": "help"});
-      const cell = element("div", {class: "cell"}, element("p", {}, ...keysOf(policy), name), chart);
+      const cell = element("div", {class: "cell"}, element("p", {}, ...keysOf(each), name), chart);
       place.append(cell);
-      makeChart(chart, 170, linesOf(policy), {group: "time", paperWidth: 310, cell, policy});
+      makeChart(chart, 170, linesOf(each), {group: "time", paperWidth: 310, cell, policy});
     });
   }
 
@@ -269,6 +295,7 @@
   addTimeSeries("waiting", {label: "jobs", thing: "job"});
   addTimeSeries("gpus", {label: "GPUs", thing: "GPU", capacity: data.totalGpus});
   addPromises();
+  addShares();
   addDeadlineBars("bySize", "GPUs");
   addDeadlineBars("byTenant", "");
   addGantt();

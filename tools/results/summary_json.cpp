@@ -85,11 +85,46 @@ ordered_json to_json(const FragmentationSummary& fragmentation) {
           {"mean_rate_by_interval", fragmentation.mean_rate_by_interval}};
 }
 
+/// A number; null where it does not exist.
+ordered_json number_to_json(double value) {
+  return std::isfinite(value) ? ordered_json(value) : ordered_json();
+}
+
+ordered_json to_json(const TenantShareSummary& shares) {
+  ordered_json tenants = ordered_json::array();
+  const bool has_quotas = std::isfinite(shares.borrowed_gpu_hours);
+  for (const TenantShareFigures& each : shares.tenants) {
+    ordered_json row = {{"tenant", each.tenant}};
+    if (!each.parent.empty()) row["parent"] = each.parent;
+    row["due_gpu_hours"] = each.due_gpu_hours;
+    row["received_gpu_hours"] = each.received_gpu_hours;
+    row["p95_deficit"] = number_to_json(each.deficit_p95);
+    if (has_quotas) {
+      row["borrowed_gpu_hours"] = each.borrowed_gpu_hours;
+      row["lent_gpu_hours"] = each.lent_gpu_hours;
+      row["reclaimed_gpu_hours"] = each.reclaimed_gpu_hours;
+    }
+    row["preemptions"] = each.preemptions;
+    tenants.push_back(std::move(row));
+  }
+  ordered_json json = {{"jain_index", number_to_json(shares.jain_index)},
+                       {"p95_deficit", number_to_json(shares.deficit_p95)}};
+  if (has_quotas) {
+    json["borrowed_gpu_hours"] = shares.borrowed_gpu_hours;
+    json["lent_gpu_hours"] = shares.lent_gpu_hours;
+    json["reclaimed_gpu_hours"] = shares.reclaimed_gpu_hours;
+  }
+  json["sampled"] = shares.is_sampled;
+  json["by_tenant"] = std::move(tenants);
+  return json;
+}
+
 }  // namespace
 
 ordered_json summary_to_json(const Summary& summary) {
   ordered_json json = numbers_to_json(summary);
   if (!summary.figures.empty()) json["policy_figures"] = figures_to_json(summary.figures);
+  if (summary.shares) json["shares"] = to_json(*summary.shares);
   if (summary.fragmentation) json["fragmentation"] = to_json(*summary.fragmentation);
   for (const GroupedFigures& grouped : summary.grouped)
     json[fmt::format("by_{}", name_of(grouped.grouping))] = groups_to_json(grouped);

@@ -3,10 +3,10 @@
 ///
 /// Kept of a pod: `name`, `num_gpu`, `gpu_milli` (the part of its GPU, where it has one), `gpu_spec` (the GPU
 /// types that it accepts, unchanged: `V100M16|V100M32`), `qos` (also the tenant, because the lists have
-/// none), `pod_phase`, `creation_time` as the submission, `scheduled_time` as the original start, and the run
-/// time up to `deletion_time`. Times are seconds from the start of the list. A pod that was last seen running
-/// has a deletion time too, which is taken as its end. Not in the lists: user, model, deadline, requested
-/// time, iterations.
+/// none), `pod_phase`, `cpu_milli`, `memory_mib`, `creation_time` as the submission, `scheduled_time` as the
+/// original start, and the run time up to `deletion_time`. Times are seconds from the start of the list. A
+/// pod that was last seen running has a deletion time too, which is taken as its end. Not in the lists: user,
+/// model, deadline, requested time, iterations.
 ///
 /// Skipped: pods without GPU, and pods that were never scheduled. The resampled lists (`multigpu20`,
 /// `multigpu50`) have no times, which is an error.
@@ -35,6 +35,8 @@ RowReader bind_openb(ColumnFinder& columns) {
   const int creation = columns.required("creation_time");
   const int deletion = columns.required("deletion_time");
   const int scheduled = columns.required("scheduled_time");
+  const int cpu = columns.optional("cpu_milli");
+  const int memory = columns.optional("memory_mib");
   const int spec = columns.optional("gpu_spec");
   const int qos = columns.optional("qos");
   const int phase = columns.optional("pod_phase");
@@ -50,6 +52,12 @@ RowReader bind_openb(ColumnFinder& columns) {
     row.tenant(qos, job.tenant);
     row.qos(qos, job.qos);
     row.gpu_type(spec, job.gpu_type);
+    const std::int64_t cpu_milli = row.count(cpu);
+    const std::int64_t memory_mib = row.count(memory);
+    if (row.rejected() || cpu_milli + memory_mib == 0) return;
+    JobRequirements& asked = row.workload().add_requirements(job);
+    asked.cpu_milli = cpu_milli;
+    asked.memory_mib = memory_mib;
   };
 }
 

@@ -1,7 +1,7 @@
 /// Our own trace format: CSV with a header, one job a row, times in decimal seconds from the trace's origin.
 ///
 ///     job_id,tenant,user,account,queue,qos,priority,submit_s,num_gpus,gpu_type,gpu_share,max_gpus,num_nodes,
-///     gpus_per_node,node_features,duration_s,requested_s,deadline_s,model,global_batch,iterations,
+///     gpus_per_node,node_features,cpu_milli,memory_mib,duration_s,requested_s,deadline_s,model,global_batch,iterations,
 ///     dependencies,original_start_s,status
 ///
 /// Required are `job_id`, `submit_s` and `num_gpus`, and for each job either `duration_s` or all of `model`,

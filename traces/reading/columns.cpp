@@ -202,6 +202,8 @@ constexpr std::array<TraceColumn, kNumTraceColumns> kColumns = {
     required_count_column<&JobRequirements::num_nodes, parse_num_nodes>("num_nodes"),
     required_count_column<&JobRequirements::gpus_per_node, parse_num_gpus>("gpus_per_node"),
     features_column(),
+    required_count_column<&JobRequirements::cpu_milli, parse_iterations>("cpu_milli"),
+    required_count_column<&JobRequirements::memory_mib, parse_iterations>("memory_mib"),
     time_column<&Job::duration>("duration_s",
                                 [](const Job& job, const Workload&) { return job.duration.count() > 0; }),
     time_column<&Job::requested_time>(

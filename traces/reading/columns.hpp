@@ -12,7 +12,7 @@
 namespace vtrain {
 
 /// Number of columns.
-inline constexpr std::size_t kNumTraceColumns = 24;
+inline constexpr std::size_t kNumTraceColumns = 26;
 
 /// One column of the CSV, and one key of the JSON lines.
 struct TraceColumn {

@@ -1,4 +1,5 @@
-/// Requirements of a job apart from GPUs and time: other jobs that come first, and nodes of a kind.
+/// Requirements of a job apart from GPUs and time: other jobs that come first, nodes of a kind,
+/// CPUs and memory.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,10 @@ struct JobRequirements {
   std::vector<JobDependency> dependencies{};  ///< all must hold
   std::string
       node_features{};  ///< features that its nodes must have, in the trace's words (Slurm's `--constraint`)
-  std::int32_t num_nodes = 0;  ///< number of nodes of its gang
-  GpuCount gpus_per_node{0};   ///< GPUs that each of these nodes must give
+  std::int32_t num_nodes = 0;   ///< number of nodes of its gang
+  GpuCount gpus_per_node{0};    ///< GPUs that each of these nodes must give
+  std::int64_t cpu_milli = 0;   ///< CPU cores of the whole gang, in thousandths
+  std::int64_t memory_mib = 0;  ///< memory of the whole gang, MiB
 
   friend bool operator==(const JobRequirements&, const JobRequirements&) = default;
 };

@@ -139,6 +139,32 @@ TEST_CASE("report: promises over time, of the policies that give any") {
   CHECK(promises["broken"][0]["mean"] == nlohmann::json({0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 2.0}));
 }
 
+TEST_CASE("report: shares of the tenants that were due most, on one grid of time") {
+  Example example = make_example(20, 2, false, false);
+  CHECK_FALSE(chart_data(render(example)).contains("shares"));
+  // Under the first policy time ends at 240 s, under the second at 480 s.
+  for (std::size_t policy = 0; policy < 2; ++policy) {
+    vtrain::TenantShareSummary& shares = example.input.runs[policy].summary.shares.emplace();
+    shares.interval = std::chrono::seconds(policy + 1);
+    for (int tenant = 0; tenant < 20; ++tenant) {
+      vtrain::TenantShareFigures figures{.tenant = "t" + std::to_string(tenant), .has_jobs = tenant != 19};
+      figures.due_gpu_hours = tenant;
+      figures.due.assign(vtrain::kShareIntervals, 2);
+      figures.received.assign(vtrain::kShareIntervals, 1);
+      shares.tenants.push_back(figures);
+    }
+  }
+  const nlohmann::json shares = chart_data(render_report(example.input))["shares"];
+  CHECK(shares["runs"].size() == 12);
+  CHECK(shares["x"].size() == 121);
+  CHECK(shares["x"].back() == 480);
+  CHECK(shares["runs"][0]["tenant"] == "t18");
+  CHECK(shares["runs"][0]["policy"] == 0);
+  CHECK(shares["runs"][0]["due"]["mean"][59] == 2);
+  CHECK(shares["runs"][0]["due"]["mean"][60] == 0);
+  CHECK(shares["runs"][1]["received"]["mean"][119] == 1);
+}
+
 TEST_CASE("report: foreign text cannot become markup or script") {
   Example example = make_example(40, 2, true, true);
   example.input.trace_name = kHostile;
