@@ -249,6 +249,46 @@ std::deque<PolicyInfo> built_in_policies() {
        .never_interrupts = true,
        .needs = {.time_limits = true},
        .source = "Mu'alem and Feitelson, IEEE TPDS 12(6), 2001"},
+      {.name = "slurm",
+       .summary = "Slurm's priorities, limits, preemption and backfill, from a cluster's own files",
+       .parameters =
+           {{.name = "folder",
+             .default_value = "",
+             .summary = "folder with slurm.conf, assoc.txt, qos.txt, ... in place of single files"},
+            {.name = "conf", .default_value = "", .summary = "slurm.conf", .is_file = true},
+            {.name = "assoc",
+             .default_value = "",
+             .summary = "sacctmgr dump, or sacctmgr -P show assoc",
+             .is_file = true},
+            {.name = "parents",
+             .default_value = "",
+             .summary = "accounts above accounts: a dump, sshare -alP, or commands of sacctmgr",
+             .is_file = true},
+            {.name = "qos", .default_value = "", .summary = "sacctmgr -P show qos", .is_file = true},
+            {.name = "usage",
+             .default_value = "",
+             .summary = "sshare -alP, or scontrol show assoc_mgr flags=assoc",
+             .is_file = true},
+            {.name = "history",
+             .default_value = "",
+             .summary = "jobs before the trace: user,account,cpus,billing,start,end in seconds",
+             .is_file = true},
+            {.name = "reservations",
+             .default_value = "",
+             .summary = "scontrol show reservation -o, times as now+20 or as seconds of the trace",
+             .is_file = true},
+            {.name = "latency",
+             .default_value = "1s",
+             .summary = "time from a job's end to the start that it allows"},
+            {.name = "pass_at",
+             .default_value = "0s",
+             .summary = "time of the first pass of the priority plugin"},
+            {.name = "ignore",
+             .default_value = "",
+             .summary = "keys of slurm.conf to go on without, joined by +, or all"}},
+       .make = make_slurm,
+       .needs = {.time_limits = true},
+       .source = "Slurm 22.05"},
       {.name = "recorded",
        .summary = "replays recorded start times instead of scheduling",
        .make = make_recorded,
@@ -263,15 +303,13 @@ struct ForeignName {
   std::string_view hint;  ///< the policy here, or the nearest one
 };
 constexpr std::string_view kBackfillHint = "backfilling is 'easy' or 'conservative'";
-constexpr std::string_view kSlurmHint =
-    "Slurm's backfilling is nearest to 'conservative'; its priorities are not simulated";
+constexpr std::string_view kSlurmHint = "Slurm's priorities and backfilling are 'slurm'";
 constexpr std::string_view kFairShareHint =
     "no policy shares by account or tenant; the nearest is 'las', which favours jobs with little service";
 constexpr ForeignName kForeignNames[] = {
     {"backfill", kBackfillHint},
     {"backfilling", kBackfillHint},
     {"sched/backfill", kBackfillHint},
-    {"slurm", kSlurmHint},
     {"multifactor", kSlurmHint},
     {"fair-tree", kFairShareHint},
     {"fairtree", kFairShareHint},

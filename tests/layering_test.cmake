@@ -25,7 +25,8 @@ set(folders_traces "reading:" "formats: reading" "editing: reading" "rules: read
 set(folders_sched "cluster:" "tenants: cluster" "disruption: cluster" "placement: cluster" "accounting: disruption placement"
   "simulation: tenants accounting" "metrics: simulation")
 set(folders_policies "base:" "solver: base" "fcfs: base" "list: base" "backfill: fcfs list" "promises: list" "elasticflow: list fcfs promises"
-  "chronus: list fcfs solver")
+  "chronus: list fcfs solver"
+  "tenants: base")
 set(folders_tools "format:" "experiment: format" "report: experiment" "results: report" "api: results" "cli: format"
   "options: experiment cli" "commands: options results")
 # docs/measured/normalise is a program of its own, and docs/*.cpp are examples of the installed library.

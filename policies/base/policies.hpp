@@ -66,4 +66,9 @@ MadePolicy make_deadline(const PolicyArguments& arguments);
 /// Makes `chronus`: leases for jobs with deadlines.
 MadePolicy make_chronus(const PolicyArguments& arguments);
 
+// tenants/slurm
+
+/// Makes `slurm`: priorities, limits and backfill of Slurm. Errors also include those of its files.
+MadePolicy make_slurm(const PolicyArguments& arguments);
+
 }  // namespace vtrain
