@@ -1,4 +1,5 @@
-/// Requirements of a job apart from GPUs and time: other jobs that come first, and nodes of a kind.
+/// Requirements of a job apart from GPUs and time: other jobs that come first, nodes of a kind, and what
+/// Slurm's `sbatch` asks for besides.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,14 @@ struct JobRequirements {
   std::vector<JobDependency> dependencies{};  ///< all must hold
   std::string
       node_features{};  ///< features that its nodes must have, in the trace's words (Slurm's `--constraint`)
-  std::int32_t num_nodes = 0;  ///< number of nodes of its gang
-  GpuCount gpus_per_node{0};   ///< GPUs that each of these nodes must give
+  std::int32_t num_nodes = 0;      ///< number of nodes of its gang
+  GpuCount gpus_per_node{0};       ///< GPUs that each of these nodes must give
+  std::int32_t cpus_per_node = 0;  ///< CPUs that each of these nodes must give
+  std::string array{};             ///< name of the array of which it is a task; dependencies may name it
+  std::int32_t array_limit = 0;    ///< most tasks of the array that run at once
+  SimTime begin{};                 ///< earliest start, if later than the submission
+  std::string reservation{};       ///< reservation of nodes that it must use
+  std::int64_t nice = 0;           ///< subtracted from its priority (Slurm's `--nice`)
 
   friend bool operator==(const JobRequirements&, const JobRequirements&) = default;
 };

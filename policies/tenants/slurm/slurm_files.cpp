@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/io/input.hpp"
+#include "policies/tenants/slurm/tree_builder.hpp"
 
 namespace vtrain::slurm {
 namespace {
@@ -75,7 +76,14 @@ Result<SlurmSetup> read_setup(const SlurmFiles& files, TresNames& names,
   const PriorityConf& priority = setup.configuration.priority;
   const bool shares_count = priority.multifactor && priority.weight_fair_share > 0;
   if (files.associations.empty()) {
-    if (!shares_count && !setup.configuration.enforces_associations) return setup;
+    if (!shares_count && !setup.configuration.enforces_associations) {
+      TreeBuilder builder(files.associations);
+      if (auto added = builder.add({.account = "root"}, ""); !added) return fail(std::move(added.error()));
+      auto root = builder.finish(true);
+      if (!root) return fail(std::move(root.error()));
+      setup.associations = *std::move(root);
+      return setup;
+    }
     return fail({.field = "assoc",
                  .message = "missing: the file of associations, on which slurm.conf makes jobs depend"});
   }
@@ -95,6 +103,28 @@ Result<SlurmSetup> read_setup(const SlurmFiles& files, TresNames& names,
       return fail(std::move(read.error()));
   }
   return setup;
+}
+
+Result<void> check_followed(const SlurmSetup& setup, const std::string& associations, const std::string& qos) {
+  if (!setup.configuration.enforces_limits) return {};
+  const auto check = [](const Limits& limits, const std::string& file, std::int64_t line) -> Result<void> {
+    const std::string_view name = !limits.group_tres_minutes.empty()       ? "GrpTRESMins"
+                                  : !limits.group_tres_run_minutes.empty() ? "GrpTRESRunMins"
+                                  : limits.group_wall_minutes              ? "GrpWall"
+                                                                           : "";
+    if (name.empty()) return {};
+    return fail({.file = file,
+                 .line = line,
+                 .field = std::string(name),
+                 .message = "changes when jobs start and is not followed; leave the limit out"});
+  };
+  for (const Association& each : setup.associations.list()) {
+    if (auto checked = check(each.limits, associations, each.line); !checked) return checked;
+  }
+  for (const Qos& each : setup.qos) {
+    if (auto checked = check(each.limits, qos, 0); !checked) return checked;
+  }
+  return {};
 }
 
 }  // namespace vtrain::slurm

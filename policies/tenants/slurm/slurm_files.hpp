@@ -41,4 +41,8 @@ struct SlurmSetup {
 Result<SlurmSetup> read_setup(const SlurmFiles& files, TresNames& names,
                               std::span<const std::string_view> ignore);
 
+/// Returns an error for limits that change when jobs start and that nothing here follows: `GrpTRESMins`,
+/// `GrpTRESRunMins`, `GrpWall`. The files are named in it.
+Result<void> check_followed(const SlurmSetup& setup, const std::string& associations, const std::string& qos);
+
 }  // namespace vtrain::slurm
