@@ -57,7 +57,7 @@ std::map<Segment, double> starts_in(const std::filesystem::path& timeline) {
   const json document = json::parse(slurp(timeline));
   std::map<std::string, std::set<double>> by_job;
   for (const json& event : document.is_object() ? document["traceEvents"] : document) {
-    if (event.value("ph", "") == "X") by_job[event["name"]].insert(event["ts"].get<double>() / 1e6);
+    if (event.value("ph", "") == "X" && event["cat"] == "job") by_job[event["name"]].insert(event["ts"].get<double>() / 1e6);
   }
   std::map<Segment, double> starts;
   for (const auto& [job, times] : by_job) {

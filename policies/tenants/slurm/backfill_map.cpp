@@ -17,9 +17,9 @@ std::size_t BackfillMap::step_at(SimTime time) const {
   return after == steps_.begin() ? 0 : static_cast<std::size_t>(after - steps_.begin()) - 1;
 }
 
-void BackfillMap::keep_free(NodeSet& nodes, SimTime from, SimTime to) const {
+void BackfillMap::keep_free(NodeSet& nodes, SimTime from, SimTime to, bool touching) const {
   for (std::size_t i = step_at(from); i < steps_.size(); ++i) {
-    if (steps_[i].begin >= to && steps_[i].begin > from) break;
+    if ((touching ? steps_[i].begin > to : steps_[i].begin >= to) && steps_[i].begin > from) break;
     nodes.keep(steps_[i].free);
   }
 }

@@ -14,8 +14,9 @@ class BackfillMap {
  public:
   /// Begins at `now`, with all of `num_nodes` nodes.
   BackfillMap(SimTime now, std::size_t num_nodes);
-  /// Removes the nodes that are promised at some time of [from, to).
-  void keep_free(NodeSet& nodes, SimTime from, SimTime to) const;
+  /// Removes the nodes that are promised at some time of [from, to). `touching`: also those that are promised
+  /// from `to` on, as Slurm does for a job that would end just then.
+  void keep_free(NodeSet& nodes, SimTime from, SimTime to, bool touching = false) const;
   /// End of the step that holds a time; none if it is the last one.
   std::optional<SimTime> next_change(SimTime time) const;
   /// Promises nodes from one time to another.

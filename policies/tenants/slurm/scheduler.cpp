@@ -257,7 +257,7 @@ void Scheduler::backfill(const QueueEntry& entry, BackfillPass& pass, Actions& a
   for (int i = 0; i < kMostTries; ++i) {
     std::optional<SimTime> later = pass.map.next_change(from);
     NodeSet allowed = nodes_for(entry, from, later);
-    pass.map.keep_free(allowed, from, saturating_sum(from, record.limit));
+    pass.map.keep_free(allowed, from, saturating_sum(from, record.limit), true);
     std::optional<NodePool::Start> start;
     if (allowed.count() >= static_cast<std::size_t>(record.request.nodes))
       start = state_.pool.earliest(record.request, allowed, pass.now, linear);
