@@ -54,7 +54,8 @@ bool is_slurm_conf(std::string_view text) {
   for (int i = 0; i < kMostLines; ++i) {
     if (!lines.next().value_or(false)) return false;
     const std::string line = lower_case(trim(lines.line()).substr(0, 20));
-    for (const std::string_view key : {"clustername=", "slurmctldhost=", "controlmachine=", "partitionname="}) {
+    for (const std::string_view key :
+         {"clustername=", "slurmctldhost=", "controlmachine=", "partitionname="}) {
       if (line.starts_with(key)) return true;
     }
   }

@@ -58,8 +58,7 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
   result_.losses_known = policy.supports_disruptions();
   if (options.gang_speed_model != nullptr && policy.supports_disruptions())
     placement_speed_.emplace(cluster, workload, *options.gang_speed_model, gangs_.placement());
-  if (disruptions_ || policy.may_requeue() ||
-      (placement_speed_ && placement_speed_->depends_on_place())) {
+  if (disruptions_ || policy.may_requeue() || (placement_speed_ && placement_speed_->depends_on_place())) {
     accounting_.emplace(workload.jobs, disruptions_ ? *disruptions_ : kNoDisruptions, gangs_.placement(),
                         placement_speed_ ? &*placement_speed_ : nullptr);
   }

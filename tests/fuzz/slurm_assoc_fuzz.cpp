@@ -18,8 +18,8 @@ void check_tree(slurm::AssociationTree tree, const std::string& text) {
   }
   const auto usage = slurm::read_usage(text, "input", tree);
   if (!usage && usage.error().message.empty()) std::abort();
-  for (const slurm::FairShareKind kind :
-       {slurm::FairShareKind::FairTree, slurm::FairShareKind::Classic, slurm::FairShareKind::DepthOblivious}) {
+  for (const slurm::FairShareKind kind : {slurm::FairShareKind::FairTree, slurm::FairShareKind::Classic,
+                                          slurm::FairShareKind::DepthOblivious}) {
     for (const double factor : slurm::fair_share_factors(tree, {.fair_share = kind})) {
       if (!(factor >= 0 && factor <= 1)) std::abort();
     }
@@ -33,7 +33,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   slurm::TresNames names;
   const auto parents = slurm::parse_parents(text, "input");
   if (!parents && parents.error().message.empty()) std::abort();
-  const auto table = slurm::parse_associations(text, "input", names, parents ? *parents : slurm::AccountParents());
+  const auto table =
+      slurm::parse_associations(text, "input", names, parents ? *parents : slurm::AccountParents());
   if (!table && table.error().message.empty()) std::abort();
   if (table) check_tree(*table, text);
   const auto dump = slurm::parse_association_dump(text, "input", names);

@@ -91,7 +91,8 @@ Result<SimDuration> parse_begin(std::string_view text) {
   rest.remove_prefix(1);
   for (const auto& [name, seconds] : kUnits) {
     if (!rest.ends_with(name)) continue;
-    const auto number = parse_integer(rest.substr(0, rest.size() - name.size()), 0, kMostBatchSeconds / seconds);
+    const auto number =
+        parse_integer(rest.substr(0, rest.size() - name.size()), 0, kMostBatchSeconds / seconds);
     if (!number) return bad();
     return std::chrono::seconds(*number * seconds);
   }
@@ -215,7 +216,8 @@ class BatchReader {
   Result<void> add(Job job, JobRequirements needs) {
     Workload& workload = trace_.workload;
     const auto keep = [&](std::string_view name) -> Result<void> {
-      if (const auto checked = check_name(name); !checked) return fail(error("name", checked.error().message));
+      if (const auto checked = check_name(name); !checked)
+        return fail(error("name", checked.error().message));
       Job added = job;
       added.name = workload.keep(name);
       added.line = static_cast<std::uint32_t>(rows_.line());

@@ -38,9 +38,9 @@ class DependencyBook {
   enum class Progress : std::uint8_t { Submitted, Started, Succeeded, FailedToSucceed };
   struct Entry {
     Progress progress = Progress::Submitted;
-    std::uint32_t open = 0;       ///< dependencies that do not hold yet
-    bool is_lost = false;         ///< one can't hold any more
-    std::uint32_t array = 0;      ///< number of its array; 0: none
+    std::uint32_t open = 0;   ///< dependencies that do not hold yet
+    bool is_lost = false;     ///< one can't hold any more
+    std::uint32_t array = 0;  ///< number of its array; 0: none
   };
   struct Waiter {
     std::uint32_t job = 0;

@@ -85,11 +85,13 @@ Result<void> JobTranslator::find_association(std::string_view account, std::stri
     return {};
   }
   if (setup_.configuration.enforces_associations) {
-    return fail({.field = "account",
-                 .message = expected_found("an account that has the user, as slurm.conf enforces associations",
-                                           fmt::format("{}/{}", account, user))});
+    return fail(
+        {.field = "account",
+         .message = expected_found("an account that has the user, as slurm.conf enforces associations",
+                                   fmt::format("{}/{}", account, user))});
   }
-  record.limited.association = record.limited.account = tree.find_account(name).value_or(AssociationTree::kRoot);
+  record.limited.association = record.limited.account =
+      tree.find_account(name).value_or(AssociationTree::kRoot);
   return {};
 }
 
@@ -103,7 +105,8 @@ Result<void> JobTranslator::find_qos(std::string_view name, JobRecord& record) c
     return fail({.field = "qos", .message = expected_found("a known QOS", name)});
   }
   record.limited.qos = static_cast<std::uint32_t>(found - setup_.qos.begin());
-  const bool may_use = association.qos.empty() || std::ranges::find(association.qos, qos) != association.qos.end();
+  const bool may_use =
+      association.qos.empty() || std::ranges::find(association.qos, qos) != association.qos.end();
   if (setup_.configuration.enforces_qos && !may_use) record.is_refused = true;
   return {};
 }
@@ -146,8 +149,7 @@ void JobTranslator::find_time_limit(const Job& job, JobRecord& record) const {
     // The job is not ended at a limit that the trace does not have.
     record.limit = std::max(record.limit, job.duration);
   }
-  record.limited.limit_minutes =
-      std::chrono::ceil<std::chrono::minutes>(record.limit).count();
+  record.limited.limit_minutes = std::chrono::ceil<std::chrono::minutes>(record.limit).count();
 }
 
 void JobTranslator::check_partition(std::string_view account, JobRecord& record) const {
@@ -163,8 +165,7 @@ void JobTranslator::check_partition(std::string_view account, JobRecord& record)
     const auto size = static_cast<std::int64_t>(partition.nodes.size());
     const bool too_wide = nodes > size || (partition.max_nodes && nodes > *partition.max_nodes &&
                                            !(qos != nullptr && qos->partition_max_nodes));
-    const bool too_narrow =
-        nodes < partition.min_nodes && !(qos != nullptr && qos->partition_min_nodes);
+    const bool too_narrow = nodes < partition.min_nodes && !(qos != nullptr && qos->partition_min_nodes);
     const bool too_long = partition.max_minutes && record.limited.limit_minutes > *partition.max_minutes &&
                           !(qos != nullptr && qos->partition_time_limit);
     const bool too_many_cpus =

@@ -29,27 +29,27 @@ enum class JobStage : std::uint8_t {
 
 /// What a job asks for, and where it is.
 struct JobRecord {
-  NodeRequest request{};                     ///< nodes
-  LimitedJob limited{};                      ///< what limits see
-  std::vector<std::uint32_t> partitions{};   ///< partitions that it may use
+  NodeRequest request{};                       ///< nodes
+  LimitedJob limited{};                        ///< what limits see
+  std::vector<std::uint32_t> partitions{};     ///< partitions that it may use
   std::optional<std::uint32_t> reservation{};  ///< reservation that it must use
-  SimDuration limit{};                       ///< its time limit
-  SimTime submit{};                          ///< submission, or the last requeue
-  SimTime eligible{};                        ///< when it could start first
-  std::int64_t nice = 0;                     ///< subtracted from its priority
-  double billing = 0;                        ///< billing units that it holds while it runs
-  JobStage stage = JobStage::Ineligible;     ///< stage
-  bool is_refused = false;                   ///< sbatch would refuse it
-  SimTime nodes_awaited{};                   ///< when jobs that were stopped for it have left
+  SimDuration limit{};                         ///< its time limit
+  SimTime submit{};                            ///< submission, or the last requeue
+  SimTime eligible{};                          ///< when it could start first
+  std::int64_t nice = 0;                       ///< subtracted from its priority
+  double billing = 0;                          ///< billing units that it holds while it runs
+  JobStage stage = JobStage::Ineligible;       ///< stage
+  bool is_refused = false;                     ///< sbatch would refuse it
+  SimTime nodes_awaited{};                     ///< when jobs that were stopped for it have left
 };
 
 /// Names that a job gives; empty where it gives none.
 struct JobNames {
-  std::string_view partition{};                      ///< partitions, separated by commas
-  std::string_view account{};                        ///< account
-  std::string_view user{};                           ///< user
-  std::string_view qos{};                            ///< QOS
-  const JobRequirements* requirements = nullptr;     ///< its other requirements; null: none
+  std::string_view partition{};                   ///< partitions, separated by commas
+  std::string_view account{};                     ///< account
+  std::string_view user{};                        ///< user
+  std::string_view qos{};                         ///< QOS
+  const JobRequirements* requirements = nullptr;  ///< its other requirements; null: none
 };
 
 /// Translates jobs. All that it is made of outlives it.

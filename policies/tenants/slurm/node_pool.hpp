@@ -39,10 +39,10 @@ struct FreeNode {
 
 /// A job that holds nodes until a time at the latest.
 struct Holder {
-  std::uint32_t job = 0;              ///< number of the job
-  SimTime end{};                      ///< when it leaves the nodes at the latest
-  NodeRequest request{};              ///< what it holds of each
-  std::vector<std::uint32_t> nodes{}; ///< ascending
+  std::uint32_t job = 0;               ///< number of the job
+  SimTime end{};                       ///< when it leaves the nodes at the latest
+  NodeRequest request{};               ///< what it holds of each
+  std::vector<std::uint32_t> nodes{};  ///< ascending
 };
 
 /// The nodes of the cluster with the jobs on them.
@@ -79,9 +79,9 @@ class NodePool {
     SimTime time{};
     std::vector<std::uint32_t> nodes{};
   };
-  /// The earliest start of a job among `allowed` nodes, if all jobs leave at their latest ends. As Slurm does,
-  /// it lets jobs leave in groups that end within a window of 30 s, which doubles (or grows by `linear`) with
-  /// every group. None if it never fits.
+  /// The earliest start of a job among `allowed` nodes, if all jobs leave at their latest ends. As Slurm
+  /// does, it lets jobs leave in groups that end within a window of 30 s, which doubles (or grows by
+  /// `linear`) with every group. None if it never fits.
   std::optional<Start> earliest(const NodeRequest& request, const NodeSet& allowed, SimTime now,
                                 SimDuration linear) const;
 

@@ -22,8 +22,8 @@ std::optional<SimTime> parse_trace_time(std::string_view text) {
   if (lower == "now") return SimTime{};
   if (lower.starts_with("now+")) lower.erase(0, 4);
   constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
-      {"seconds", 1}, {"second", 1}, {"minutes", 60}, {"minute", 60}, {"hours", 3600},
-      {"hour", 3600}, {"days", 86400}, {"day", 86400}};
+      {"seconds", 1},  {"second", 1},  {"minutes", 60}, {"minute", 60},
+      {"hours", 3600}, {"hour", 3600}, {"days", 86400}, {"day", 86400}};
   for (const auto& [name, seconds] : kUnits) {
     if (!lower.ends_with(name)) continue;
     lower.resize(lower.size() - name.size());
@@ -86,7 +86,8 @@ Result<Reservation> read_reservation(const std::vector<SlurmConfEntry>& pairs,
       for (const std::string_view word : split(value, ','))
         (name == "users" ? reservation.users : reservation.accounts).emplace_back(word);
     } else if (name == "flags") {
-      constexpr std::string_view kPlain[] = {"maint", "ignore_jobs", "spec_nodes", "overlap", "all_nodes", ""};
+      constexpr std::string_view kPlain[] = {"maint",   "ignore_jobs", "spec_nodes",
+                                             "overlap", "all_nodes",   ""};
       for (const std::string_view word : split(value, ',')) {
         if (std::ranges::find(kPlain, lower_case(word)) == std::end(kPlain))
           return complain(key, expected_found("MAINT, IGNORE_JOBS, OVERLAP, SPEC_NODES or ALL_NODES", word));

@@ -41,7 +41,11 @@ TresList with_minutes(const LimitedJob& job) {
 }  // namespace
 
 RunningLimits::RunningLimits(const AssociationTree& tree, const std::vector<Qos>& qos, bool has_limits)
-    : tree_(tree), qos_(qos), has_limits_(has_limits), associations_(tree.list().size()), by_qos_(qos.size()) {}
+    : tree_(tree),
+      qos_(qos),
+      has_limits_(has_limits),
+      associations_(tree.list().size()),
+      by_qos_(qos.size()) {}
 
 std::vector<std::uint32_t> RunningLimits::qos_of(const LimitedJob& job) const {
   std::vector<std::uint32_t> list;

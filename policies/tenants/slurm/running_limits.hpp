@@ -15,14 +15,14 @@ namespace vtrain::slurm {
 
 /// A job as limits see it.
 struct LimitedJob {
-  std::uint32_t association = 0;               ///< position in the tree
-  std::optional<std::uint32_t> qos{};          ///< position of its QOS
+  std::uint32_t association = 0;                 ///< position in the tree
+  std::optional<std::uint32_t> qos{};            ///< position of its QOS
   std::optional<std::uint32_t> partition_qos{};  ///< position of the QOS of its partition
-  std::uint32_t user = 0;                      ///< number of its user
-  std::uint32_t account = 0;                   ///< position of its account in the tree
-  TresList tres{};                             ///< resources that it asks for
-  std::int32_t nodes = 1;                      ///< nodes that it asks for
-  std::int64_t limit_minutes = 0;              ///< its time limit
+  std::uint32_t user = 0;                        ///< number of its user
+  std::uint32_t account = 0;                     ///< position of its account in the tree
+  TresList tres{};                               ///< resources that it asks for
+  std::int32_t nodes = 1;                        ///< nodes that it asks for
+  std::int64_t limit_minutes = 0;                ///< its time limit
 };
 
 /// Counts running and submitted jobs, and says whether one more may start.

@@ -42,9 +42,8 @@ void Scheduler::enqueue(std::uint32_t job, const std::vector<std::int64_t>& prio
 
 void Scheduler::sweep() {
   if (!std::exchange(has_started_, false)) return;
-  std::erase_if(queue_, [this](const QueueEntry& entry) {
-    return state_.jobs[entry.job].stage != JobStage::Queued;
-  });
+  std::erase_if(queue_,
+                [this](const QueueEntry& entry) { return state_.jobs[entry.job].stage != JobStage::Queued; });
 }
 
 bool Scheduler::may_start(const QueueEntry& entry) const {
@@ -137,13 +136,13 @@ bool Scheduler::try_preempt(const QueueEntry& entry, const NodeSet& allowed, Sim
   std::optional<std::vector<std::uint32_t>> nodes;
   std::vector<const Holder*> removed;
   const auto overlap = [&nodes](const Holder* holder) {
-    return std::ranges::count_if(holder->nodes, [&nodes](std::uint32_t node) {
-      return std::ranges::binary_search(*nodes, node);
-    });
+    return std::ranges::count_if(
+        holder->nodes, [&nodes](std::uint32_t node) { return std::ranges::binary_search(*nodes, node); });
   };
   for (int round = 0; round < 2; ++round) {
     if (round == 1)
-      std::ranges::stable_sort(victims, [&](const Holder* a, const Holder* b) { return overlap(a) > overlap(b); });
+      std::ranges::stable_sort(victims,
+                               [&](const Holder* a, const Holder* b) { return overlap(a) > overlap(b); });
     nodes.reset();
     removed.clear();
     std::vector<FreeNode> free = state_.pool.free();
@@ -167,8 +166,7 @@ bool Scheduler::try_preempt(const QueueEntry& entry, const NodeSet& allowed, Sim
     if (overlap(victim) > 0) stopped.push_back(victim->job);
   }
   for (const std::uint32_t victim : stopped)
-    record.nodes_awaited =
-        std::max(record.nodes_awaited, actions.stop(victim, mode_against(entry, victim)));
+    record.nodes_awaited = std::max(record.nodes_awaited, actions.stop(victim, mode_against(entry, victim)));
   return true;
 }
 
@@ -205,7 +203,7 @@ void Scheduler::main_pass(SimTime now, std::size_t depth, Actions& actions) {
 struct Scheduler::BackfillPass {
   SimTime now{};
   BackfillMap map;
-  std::vector<std::int64_t> promises;           ///< of each partition
+  std::vector<std::int64_t> promises;  ///< of each partition
   std::int64_t started = 0;
   std::map<std::uint32_t, std::int64_t> users{};         ///< jobs looked at, of each user
   std::map<std::uint32_t, std::int64_t> partitions{};    ///< of each partition
@@ -218,9 +216,8 @@ void Scheduler::backfill_pass(SimTime now, Actions& actions) {
   BackfillPass pass{.now = now,
                     .map = BackfillMap(now, nodes_count()),
                     .promises = std::vector<std::int64_t>(partition_nodes_.size())};
-  const auto beyond = [](std::int64_t limit, std::map<std::uint32_t, std::int64_t>& counts, std::uint32_t key) {
-    return limit > 0 && ++counts[key] > limit;
-  };
+  const auto beyond = [](std::int64_t limit, std::map<std::uint32_t, std::int64_t>& counts,
+                         std::uint32_t key) { return limit > 0 && ++counts[key] > limit; };
   std::int64_t tested = 0;
   for (std::size_t i = 0; i < queue_.size(); ++i) {
     const QueueEntry entry = queue_[i];

@@ -16,11 +16,11 @@ namespace vtrain::slurm {
 
 /// A job in one of its partitions, in the queue.
 struct QueueEntry {
-  std::uint32_t job = 0;          ///< number of the job
-  std::uint32_t partition = 0;    ///< position of the partition
-  bool has_reservation = false;   ///< jobs with a reservation go first
-  std::int64_t tier = 0;          ///< `PriorityTier`: higher ones go first
-  std::int64_t priority = 0;      ///< then by priority, then by number
+  std::uint32_t job = 0;         ///< number of the job
+  std::uint32_t partition = 0;   ///< position of the partition
+  bool has_reservation = false;  ///< jobs with a reservation go first
+  std::int64_t tier = 0;         ///< `PriorityTier`: higher ones go first
+  std::int64_t priority = 0;     ///< then by priority, then by number
 };
 
 /// Carries out decisions.
@@ -37,7 +37,7 @@ class Actions {
 struct SchedulerState {
   const SlurmSetup& setup;
   const std::vector<Reservation>& reservations;
-  std::vector<JobRecord>& jobs;     ///< [job]
+  std::vector<JobRecord>& jobs;  ///< [job]
   NodePool& pool;
   RunningLimits& limits;
   DependencyBook& dependencies;
@@ -60,8 +60,8 @@ class Scheduler {
   }
   /// Number of entries, some of which may have started meanwhile.
   std::size_t size() const { return queue_.size(); }
-  /// The main scheduler: starts jobs in order. A job that finds no nodes stops its partition, and all nodes of
-  /// it. Looks at the first `depth` entries.
+  /// The main scheduler: starts jobs in order. A job that finds no nodes stops its partition, and all nodes
+  /// of it. Looks at the first `depth` entries.
   void main_pass(SimTime now, std::size_t depth, Actions& actions);
   /// Backfill: promises nodes to jobs in order, from time limits, and starts those that harm no promise.
   void backfill_pass(SimTime now, Actions& actions);

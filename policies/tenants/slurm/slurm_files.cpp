@@ -105,7 +105,8 @@ Result<SlurmSetup> read_setup(const SlurmFiles& files, TresNames& names,
   return setup;
 }
 
-Result<void> check_followed(const SlurmSetup& setup, const std::string& associations, const std::string& qos) {
+Result<void> check_followed(const SlurmSetup& setup, const std::string& associations,
+                            const std::string& qos) {
   if (!setup.configuration.enforces_limits) return {};
   const auto check = [](const Limits& limits, const std::string& file, std::int64_t line) -> Result<void> {
     const std::string_view name = !limits.group_tres_minutes.empty()       ? "GrpTRESMins"

@@ -81,12 +81,11 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
       return id ? std::string_view(table[id.value]) : std::string_view();
     };
     for (const Job& job : workload.jobs) {
-      const auto record =
-          translator_.translate(job, {.partition = name_in(workload.queues, job.queue),
-                                      .account = name_in(workload.accounts, job.account),
-                                      .user = name_in(workload.users, job.user),
-                                      .qos = name_in(workload.qos_names, job.qos),
-                                      .requirements = workload.requirements_of(job)});
+      const auto record = translator_.translate(job, {.partition = name_in(workload.queues, job.queue),
+                                                      .account = name_in(workload.accounts, job.account),
+                                                      .user = name_in(workload.users, job.user),
+                                                      .qos = name_in(workload.qos_names, job.qos),
+                                                      .requirements = workload.requirements_of(job)});
       if (!record) return fail(job_error(workload, job, record.error()));
     }
     return {};
@@ -102,7 +101,8 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
   std::vector<std::string> notes() const override {
     std::string list;
     for (const auto& [key, count] : conf_.ignored)
-      list += fmt::format("{}{}{}", list.empty() ? "" : ", ", key, count > 1 ? fmt::format(" ({})", count) : "");
+      list +=
+          fmt::format("{}{}{}", list.empty() ? "" : ", ", key, count > 1 ? fmt::format(" ({})", count) : "");
     std::vector<std::string> notes;
     if (!list.empty()) notes.push_back(fmt::format("keys of {} without effect: {}", conf_.file, list));
     notes.emplace_back("the policy chooses nodes by the CPUs and GPUs of slurm.conf; memory is not counted");
@@ -146,7 +146,9 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
     return first;
   }
 
-  double period_s() const { return static_cast<double>(std::max<std::int64_t>(conf_.priority.calc_period_s, 1)); }
+  double period_s() const {
+    return static_cast<double>(std::max<std::int64_t>(conf_.priority.calc_period_s, 1));
+  }
 
   /// Makes the passes before the trace begins.
   void make_history_passes() {
@@ -301,7 +303,8 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
       pass_->requeue(JobId(job));
     else
       pass_->cancel(JobId(job));
-    const SimTime gone = now_ + std::max<SimDuration>(std::chrono::seconds(conf_.kill_wait_s), options_.latency);
+    const SimTime gone =
+        now_ + std::max<SimDuration>(std::chrono::seconds(conf_.kill_wait_s), options_.latency);
     pool_.set_end(job, gone);
     leaving_.push({gone, job});
     return gone;
@@ -358,9 +361,9 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
   slurm::Scheduler scheduler_;
   slurm::MultifactorPriority multifactor_;
   slurm::UsageDecay usage_;
-  std::vector<double> shares_;  ///< fair-share factor by association
-  DueJobs leaving_;             ///< ended jobs whose nodes are not free yet
-  DueJobs eligible_;            ///< jobs that may not start before a time
+  std::vector<double> shares_;       ///< fair-share factor by association
+  DueJobs leaving_;                  ///< ended jobs whose nodes are not free yet
+  DueJobs eligible_;                 ///< jobs that may not start before a time
   std::vector<SimTime> boundaries_;  ///< starts and ends of reservations, ascending
   std::size_t next_boundary_ = 0;
   SimTime next_pass_{};
@@ -382,14 +385,18 @@ Result<slurm::SlurmFiles> files_of(const PolicyArguments& arguments) {
     if (!found) return fail(std::move(found.error()));
     files = *std::move(found);
   }
-  const std::pair<std::string_view, std::string*> named[] = {
-      {"conf", &files.conf},       {"assoc", &files.associations}, {"parents", &files.parents},
-      {"qos", &files.qos},         {"usage", &files.usage},        {"history", &files.history},
-      {"reservations", &files.reservations}};
+  const std::pair<std::string_view, std::string*> named[] = {{"conf", &files.conf},
+                                                             {"assoc", &files.associations},
+                                                             {"parents", &files.parents},
+                                                             {"qos", &files.qos},
+                                                             {"usage", &files.usage},
+                                                             {"history", &files.history},
+                                                             {"reservations", &files.reservations}};
   for (const auto& [name, path] : named) {
     if (!arguments[name].empty()) *path = arguments[name];
   }
-  if (files.conf.empty()) return fail(arguments.bad_value("conf", "the path of slurm.conf, or folder=FOLDER"));
+  if (files.conf.empty())
+    return fail(arguments.bad_value("conf", "the path of slurm.conf, or folder=FOLDER"));
   return files;
 }
 
@@ -410,7 +417,9 @@ MadePolicy make_slurm(const PolicyArguments& arguments) {
     return fail(std::move(checked.error()));
   const auto latency = parse_time_span(arguments["latency"]);
   if (!latency) return fail(arguments.bad_value("latency", "a time such as 1s"));
-  options.latency = *latency;
+  // Each scheduler looks once in this time. With backfill there are two, so that an end is seen after half of
+  // it.
+  options.latency = options.setup.configuration.scheduler.backfill ? *latency / 2 : *latency;
   const auto pass_at = parse_time_span(arguments["pass_at"]);
   if (!pass_at) return fail(arguments.bad_value("pass_at", "a time such as 34s"));
   options.pass_at = *pass_at;

@@ -45,14 +45,16 @@ std::vector<TreeRow> random_rows(std::mt19937& random) {
   std::vector<std::string> accounts = {"root"};
   for (int i = 0; i < draw(2, 7); ++i) {
     const std::string name = "a" + std::to_string(i);
-    const std::string parent = accounts[static_cast<std::size_t>(draw(0, static_cast<int>(accounts.size()) - 1))];
+    const std::string parent =
+        accounts[static_cast<std::size_t>(draw(0, static_cast<int>(accounts.size()) - 1))];
     rows.push_back({name, "", parent, draw(0, 3), 0});
     accounts.push_back(name);
   }
   for (int i = 0; i < draw(3, 12); ++i) {
     const std::string account =
         accounts[static_cast<std::size_t>(draw(0, static_cast<int>(accounts.size()) - 1))];
-    rows.push_back({account, "u" + std::to_string(i), account, draw(0, 3), draw(0, 3) == 0 ? 0.0 : draw(1, 4)});
+    rows.push_back(
+        {account, "u" + std::to_string(i), account, draw(0, 3), draw(0, 3) == 0 ? 0.0 : draw(1, 4)});
   }
   return rows;
 }

@@ -29,29 +29,31 @@ std::string error_of_assoc(const std::string& rows, const AccountParents& parent
 TEST_CASE("slurm.conf: keys that nothing follows are refused by name, others are counted") {
   TresNames names;
   const auto read = parse_configuration(
-      kNodes + "SlurmctldPort=1\nSlurmdDebug=3\nPartitionName=all Nodes=ALL Hidden=NO Default=YES\n", "slurm.conf",
-      names);
+      kNodes + "SlurmctldPort=1\nSlurmdDebug=3\nPartitionName=all Nodes=ALL Hidden=NO Default=YES\n",
+      "slurm.conf", names);
   REQUIRE(read);
-  CHECK(read->ignored == std::map<std::string, std::int64_t>{{"ClusterName", 1},
-                                                              {"PartitionName.Hidden", 1},
-                                                              {"SlurmctldPort", 1},
-                                                              {"SlurmdDebug", 1}});
+  CHECK(read->ignored ==
+        std::map<std::string, std::int64_t>{
+            {"ClusterName", 1}, {"PartitionName.Hidden", 1}, {"SlurmctldPort", 1}, {"SlurmdDebug", 1}});
   CHECK(read->nodes.size() == 4);
   CHECK(read->nodes[3].gpus == 8);
-  CHECK(error_of_conf(kNodes + "CompleteWait=5\n").starts_with("slurm.conf:3: CompleteWait: changes when jobs start"));
+  CHECK(error_of_conf(kNodes + "CompleteWait=5\n")
+            .starts_with("slurm.conf:3: CompleteWait: changes when jobs start"));
   CHECK(error_of_conf(kNodes + "CompleteWait=0\n").empty());
   const std::string_view ignore[] = {"CompleteWait"};
   CHECK(parse_configuration(kNodes + "CompleteWait=5\n", "slurm.conf", names, ignore));
 }
 
 TEST_CASE("slurm.conf: bad values name the line and the key") {
-  CHECK(error_of_conf(kNodes + "PriorityWeightAge=-5\n").starts_with("slurm.conf:3: PriorityWeightAge: expected"));
+  CHECK(error_of_conf(kNodes + "PriorityWeightAge=-5\n")
+            .starts_with("slurm.conf:3: PriorityWeightAge: expected"));
   CHECK(error_of_conf(kNodes + "PartitionName=p Nodes=n9\n") ==
         "slurm.conf:3: Nodes: expected a node of NodeName, found 'n9'");
   CHECK(error_of_conf(kNodes + "PartitionName=p Nodes=n1\nPartitionName=p Nodes=n2\n") ==
         "slurm.conf:4: PartitionName: partition 'p' comes twice");
   CHECK(error_of_conf("NodeName=n[0-1]\nNodeName=n1\n") == "slurm.conf:2: NodeName: node 'n1' comes twice");
-  CHECK(error_of_conf(kNodes + "Include more.conf\n").starts_with("slurm.conf:3: expected all of the configuration"));
+  CHECK(error_of_conf(kNodes + "Include more.conf\n")
+            .starts_with("slurm.conf:3: expected all of the configuration"));
 }
 
 TEST_CASE("associations: unknown parents, cycles, repetitions and negative shares are errors") {
@@ -66,8 +68,8 @@ TEST_CASE("associations: unknown parents, cycles, repetitions and negative share
 
 TEST_CASE("associations: users have the limits of one job and one user that their account has") {
   TresNames names;
-  const auto tree =
-      parse_associations("Account|User|Share|MaxJobs|GrpJobs\nroot||1||\na||1|3|7\na|u|2||\n", "f", names, {});
+  const auto tree = parse_associations("Account|User|Share|MaxJobs|GrpJobs\nroot||1||\na||1|3|7\na|u|2||\n",
+                                       "f", names, {});
   REQUIRE(tree);
   const Association& user = (*tree)[*tree->find_user("a", "u")];
   CHECK(user.limits.max_jobs == 3);
@@ -76,9 +78,10 @@ TEST_CASE("associations: users have the limits of one job and one user that thei
 
 TEST_CASE("parents of accounts: from a dump, from sshare and from commands") {
   const AccountParents expected = {{"org", "root"}, {"team", "org"}};
-  CHECK(*parse_parents("Cluster - 'c':Fairshare=1\nParent - 'root'\nAccount - 'org':Fairshare=2\nParent - 'org'\n"
-                       "Account - 'team':Fairshare=3\nParent - 'team'\nUser - 'u':Fairshare=1\n",
-                       "f") == expected);
+  CHECK(*parse_parents(
+            "Cluster - 'c':Fairshare=1\nParent - 'root'\nAccount - 'org':Fairshare=2\nParent - 'org'\n"
+            "Account - 'team':Fairshare=3\nParent - 'team'\nUser - 'u':Fairshare=1\n",
+            "f") == expected);
   CHECK(*parse_parents("Account|User|RawShares\nroot||\n org||2\n  team||3\n   team|u|1\n", "f") == expected);
   CHECK(*parse_parents("sacctmgr -i add account org cluster=c parent=root\n"
                        "sacctmgr -i add account team cluster=c parent=org fairshare=3\n",
@@ -101,7 +104,8 @@ TEST_CASE("reservations: times of the trace, nodes, users") {
   const auto conf = parse_configuration(kNodes, "slurm.conf", names);
   REQUIRE(conf);
   const auto list = parse_reservations(
-      "scontrol create reservation reservationname=room starttime=now+20 duration=1 nodes=n1 users=u03\n", "r", *conf);
+      "scontrol create reservation reservationname=room starttime=now+20 duration=1 nodes=n1 users=u03\n",
+      "r", *conf);
   REQUIRE(list);
   REQUIRE(list->size() == 1);
   CHECK(list->front().start == vtrain::SimTime(std::chrono::seconds(20)));
