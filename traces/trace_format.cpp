@@ -34,6 +34,8 @@ constexpr std::array kFormats = {
     TraceFormat{"swf", "Standard Workload Format of the Parallel Workloads Archive; processors are GPUs",
                 recognise_swf, read_swf, write_swf},
     TraceFormat{"sacct", "accounting records of Slurm (sacct --parsable2)", recognise_sacct, read_sacct},
+    TraceFormat{"slurm-batch", "CSV of sbatch commands for a cluster under Slurm", recognise_slurm_batch,
+                read_slurm_batch},
     TraceFormat{"itp", "CSV of Microsoft's ITP clusters (ElasticFlow's raw traces)", recognise_itp, read_itp},
     TraceFormat{"philly",
                 "CSV of Microsoft's Philly cluster, rebuilt from derived lists; virtual clusters are tenants",

@@ -372,6 +372,10 @@ Result<ClusterSpec> parse_gavel_cluster(const JsonDocument& document, std::strin
 
 Result<ClusterSpec> parse_cluster_table(std::string_view text, const std::string& file,
                                         std::string_view part) {
+  if (is_slurm_conf(text)) {
+    if (auto no_part = expect_no_part(part, file); !no_part) return fail(std::move(no_part.error()));
+    return parse_slurm_conf_nodes(text, file);
+  }
   const bool scontrol = is_scontrol_output(text);
   if (!scontrol && !is_sinfo_output(text)) return read_csv(text, file, part);
   if (auto no_part = expect_no_part(part, file); !no_part) return fail(std::move(no_part.error()));

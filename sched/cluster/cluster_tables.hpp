@@ -11,6 +11,7 @@
 /// | Lucid and QSSF, `,num` or `vc,node num` | nodes of 8 GPUs of each virtual cluster |
 /// | Tiresias, Muri, ElasticFlow, `num_switch,num_node_p_switch,num_gpu_p_node,...` | one group of nodes |
 /// | Gavel, `{"name": ["36:36:36"]}` | numbers of V100, P100 and K80, each a node of its own |
+/// | `slurm.conf` | the nodes of its `NodeName` lines |
 /// | `scontrol show node`, `sinfo -o "%N %G %t"`, also with `--json` | the nodes of a Slurm cluster |
 #pragma once
 
@@ -65,6 +66,12 @@ Result<void> expect_no_part(std::string_view part, const std::string& file);
 bool is_gavel_cluster(const JsonDocument& document);
 /// Reads the cluster named `part`, which may be empty if there is only one.
 Result<ClusterSpec> parse_gavel_cluster(const JsonDocument& document, std::string_view part);
+
+/// True if the text is a slurm.conf: among its first lines is one that names the cluster, its controller or a
+/// partition.
+bool is_slurm_conf(std::string_view text);
+/// Reads its `NodeName` lines: GPUs from `Gres`.
+Result<ClusterSpec> parse_slurm_conf_nodes(std::string_view text, const std::string& file);
 
 /// True if the text is the output of `scontrol show node`, in blocks or (`-o`) one node per line.
 bool is_scontrol_output(std::string_view text);

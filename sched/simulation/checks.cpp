@@ -92,6 +92,7 @@ Result<void> check_simulation(const Workload& workload, const ClusterSpec& clust
     if (job.submit < last_submission) throw std::logic_error("simulate: jobs are not ordered by submission");
     last_submission = job.submit;
   }
+  if (auto checked = policy.check(workload); !checked) return checked;
   return check_can_be_disrupted(policy, options);
 }
 

@@ -139,7 +139,7 @@ void DecisionPolicy::gather(const SchedulingPass& pass) {
     events_.live.push_back(live_view(pass, job));
 }
 
-void DecisionPolicy::check(const SchedulingPass& pass, const Decision& decision) {
+void DecisionPolicy::check_decision(const SchedulingPass& pass, const Decision& decision) {
   named_.resize(pass.jobs().size());
   ++num_decisions_;
   const auto name_once = [&](JobId job) {
@@ -180,7 +180,7 @@ void DecisionPolicy::check(const SchedulingPass& pass, const Decision& decision)
 }
 
 void DecisionPolicy::carry_out(SchedulingPass& pass, const Decision& decision) {
-  check(pass, decision);
+  check_decision(pass, decision);
   events_.arrived.clear();
   events_.capacity_changed = false;
   events_.ended.clear();

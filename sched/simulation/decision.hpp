@@ -202,7 +202,7 @@ class DecisionPolicy : public Policy {
   JobView view_of(const SchedulingPass& pass, JobId job) const;
   LiveView live_view(const SchedulingPass& pass, JobId job) const;
   /// Refuses a decision that breaks a rule.
-  void check(const SchedulingPass& pass, const Decision& decision);
+  void check_decision(const SchedulingPass& pass, const Decision& decision);
 
   std::vector<JobId> live_;  ///< ascending
   std::vector<JobId> preempted_;

@@ -59,7 +59,7 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
   result_.losses_known = policy.supports_disruptions();
   if (options.gang_speed_model != nullptr && policy.supports_disruptions())
     placement_speed_.emplace(cluster, workload, *options.gang_speed_model, gangs_.placement());
-  if (disruptions_ || (placement_speed_ && placement_speed_->depends_on_place())) {
+  if (disruptions_ || policy.may_requeue() || (placement_speed_ && placement_speed_->depends_on_place())) {
     accounting_.emplace(workload.jobs, disruptions_ ? *disruptions_ : kNoDisruptions, gangs_.placement(),
                         placement_speed_ ? &*placement_speed_ : nullptr);
   }
@@ -456,6 +456,25 @@ void SimulationEngine::preempt(JobId job) {
   stop(job, SegmentEnd::Preempted);
   if (reasons_) reasons_->note_preemption(job);
   sweep_stale_events();
+}
+
+void SimulationEngine::requeue(JobId job) {
+  require(job, JobState::Running, "requeued", "running");
+  if (!policy_.may_requeue()) throw policy_fault("requeues jobs, which it did not announce");
+  ++result_.outcomes[job.value].preemptions;
+  send_back(job, SegmentEnd::Failed);
+  if (reasons_) reasons_->note_preemption(job);
+  sweep_stale_events();
+}
+
+void SimulationEngine::cancel(JobId job) {
+  if (job.value >= jobs_.size() || !is_live(job))
+    throw policy_fault(fmt::format("cancelled job number {}, which neither waits nor runs", job.value));
+  if (state(job) == JobState::Running) return leave(job, JobState::Cancelled, now_, SimTime{});
+  progress_by_job_[job.value].state = JobState::Cancelled;
+  result_.outcomes[job.value].end = now_;
+  --num_waiting_;
+  count_done();
 }
 
 bool SimulationEngine::try_resume(JobId job) {

@@ -79,6 +79,8 @@ class SimulationEngine final : public SchedulingPass {
   void promise(JobId job) override;
   void complete(JobId job, SimTime job_end, SimTime finished) override;
   void preempt(JobId job) override;
+  void requeue(JobId job) override;
+  void cancel(JobId job) override;
   bool try_resume(JobId job) override;
   void wake_at(SimTime time) override;
 

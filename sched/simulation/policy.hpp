@@ -80,6 +80,11 @@ class SchedulingPass {
   bool try_resize(JobId job, GpuCount num_gpus) { return try_resize(job, Allocation{num_gpus}); }
   /// Takes a running job's GPUs away. The job waits again and keeps its work.
   virtual void preempt(JobId job) = 0;
+  /// Takes a running job's GPUs away, as a node that fails does: the job waits again, and has lost the work
+  /// since its last checkpoint. Only for a policy that `may_requeue`.
+  virtual void requeue(JobId job) = 0;
+  /// Ends a job that runs or waits, now and for good, as `Cancelled`.
+  virtual void cancel(JobId job) = 0;
   /// Takes back a preemption or a resize of this pass, the first if there were several. The job runs on with
   /// the GPUs that it had, as if it had never been stopped. False, with nothing changed, if there is nothing
   /// to take back, or if some of these GPUs have been taken since or are out of service.
@@ -338,6 +343,13 @@ class Policy {
   /// True if it chooses the type of a gang (`Allocation::type`). Then GPUs are counted by type
   /// (`SchedulingPass::gpus_by_type`) if the cluster has several types, whatever jobs request.
   virtual bool chooses_types() const { return false; }
+  /// True if it may call `SchedulingPass::requeue`. Then lost work is accounted for in every replay.
+  virtual bool may_requeue() const { return false; }
+  /// Checks before a replay that it can decide on these jobs: that they name accounts and partitions that it
+  /// knows. Errors name the job.
+  virtual Result<void> check(const Workload&) const { return {}; }
+  /// Sentences for people on what it assumes, and on what it leaves out of the files that it was made of.
+  virtual std::vector<std::string> notes() const { return {}; }
   /// True if failures, checkpoints and costs of interruption may disrupt its jobs. Under
   /// `ProgressRule::Policy` such a policy must measure progress by `SchedulingPass::work_done` in passes that
   /// are `disrupted`.

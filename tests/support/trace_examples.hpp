@@ -51,6 +51,7 @@ inline constexpr std::string_view kTraceExamples[][2] = {
      "expect_value_list,best_effort,job_type\n0,u,1,5,6,vgg16,7,1,11,10,0,strict\n"},
     {"jsonl", "{\"job_id\":\"a\",\"submit_s\":0,\"num_gpus\":1,\"duration_s\":5}\n"},
     {"swf", "1 0 3 5 2 -1 -1 2 60 -1 1 7 3 -1 -1 -1 -1 -1\n"},
+    {"slurm-batch", "offset,name,nodes,cpus,gres,time_limit,sleep\n0,a,1,1,gpu:2,1,9\n"},
     {"sacct", "JobID|Submit|ElapsedRaw|AllocTRES\n1|2024-03-01T10:00:00|60|gres/gpu=8\n"},
     {"sia", "name,time,application,num_replicas,batch_size\nbert-0,107,bert,6,2048\n"},
 };

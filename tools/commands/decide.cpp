@@ -13,6 +13,7 @@
 #include "tools/commands/commands.hpp"
 #include "tools/experiment/decision.hpp"
 #include "tools/experiment/option_error.hpp"
+#include "tools/experiment/slurm_queue.hpp"
 #include "tools/format/text_format.hpp"
 
 namespace vtrain {
@@ -96,7 +97,53 @@ Result<void> print_decision(const KueueDecision& decision, const std::string& /*
   return {};
 }
 
+/// Factors of a job by name; `weights` turns them into parts of its priority.
+ordered_json factors_json(const slurm::JobPriority& row, const slurm::QueuePriorities& queue, bool weighted) {
+  const slurm::PriorityFactors& factors = row.factors;
+  const slurm::PriorityConf& conf = queue.conf;
+  const auto value = [weighted](double factor, double weight) { return weighted ? factor * weight : factor; };
+  ordered_json object = {{"age", value(factors.age, conf.weight_age)},
+                         {"assoc", value(factors.assoc, conf.weight_assoc)},
+                         {"fair_share", value(factors.fair_share, conf.weight_fair_share)},
+                         {"job_size", value(factors.job_size, conf.weight_job_size)},
+                         {"partition", value(factors.partition, conf.weight_partition)},
+                         {"qos", value(factors.qos, conf.weight_qos)},
+                         {"tres", ordered_json::object()}};
+  for (std::size_t i = 0; i < factors.tres.size(); ++i)
+    object["tres"][queue.names[factors.tres[i].tres]] =
+        value(factors.tres[i].amount, conf.weight_tres[i].amount);
+  return object;
+}
+
+ordered_json queue_json(const slurm::QueuePriorities& queue, const std::string& policy) {
+  ordered_json rows = ordered_json::array();
+  for (const slurm::JobPriority& row : queue.rows)
+    rows.push_back({{"job_id", row.job},
+                    {"partition", row.partition},
+                    {"user", row.user},
+                    {"account", row.account},
+                    {"qos", row.qos},
+                    {"factors", factors_json(row, queue, false)},
+                    {"weighted", factors_json(row, queue, true)},
+                    {"nice", row.nice},
+                    {"priority", row.priority}});
+  ordered_json ignored = ordered_json::object();
+  for (const auto& [key, count] : queue.ignored)
+    ignored[key] = count;
+  return {{"version", 1},
+          {"policy", policy},
+          {"calculated_at", queue.calculated_at},
+          {"jobs", std::move(rows)},
+          {"ignored", std::move(ignored)}};
+}
+
 Result<void> decide(const DecideArguments& arguments) {
+  if (is_slurm_folder(arguments.instance)) {
+    const auto queue = decide_slurm_queue(arguments.instance, arguments.policy, PolicyRegistry::built_in());
+    if (!queue) return fail(in_option("--policy", queue.error()));
+    print_json(queue_json(*queue, arguments.policy));
+    return {};
+  }
   const auto decision = decide_stated(arguments.instance, arguments.policy);
   if (!decision) return fail(in_option("--policy", decision.error()));
   return std::visit([&](const auto& made) { return print_decision(made, arguments.instance); }, *decision);

@@ -533,7 +533,7 @@ Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& 
   std::string to_read = spec;
   std::vector<SpecFile> read;
   for (const PolicyParameter& parameter : arguments->policy().parameters) {
-    if (!parameter.is_file) continue;
+    if (!parameter.is_file || (*arguments)[parameter.name].empty()) continue;
     const std::string name((*arguments)[parameter.name]);
     if (name.empty()) continue;  // a file that may be left out
     read.push_back({name, files.locate(name)});

@@ -48,6 +48,8 @@ inline constexpr std::string_view kSacctExport =
     "NNodes,ReqTRES,AllocTRES";
 bool recognise_sacct(std::string_view head);
 Result<Trace> read_sacct(const TraceInput& input);
+bool recognise_slurm_batch(std::string_view head);
+Result<Trace> read_slurm_batch(const TraceInput& input);
 
 // CSV files whose columns each hold one field of a job: column_formats.cpp
 

@@ -1,5 +1,5 @@
-/// Requirements of a job apart from GPUs and time: other jobs that come first, nodes of a kind,
-/// CPUs and memory.
+/// Requirements of a job apart from GPUs and time: other jobs that come first, nodes of a kind, CPUs and
+/// memory, and what Slurm's `sbatch` asks for besides.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,12 @@ struct JobRequirements {
   GpuCount gpus_per_node{0};    ///< GPUs that each of these nodes must give
   std::int64_t cpu_milli = 0;   ///< CPU cores of the whole gang, in thousandths
   std::int64_t memory_mib = 0;  ///< memory of the whole gang, MiB
+  std::int32_t cpus_per_node = 0;  ///< CPUs that each of these nodes must give
+  std::string array{};             ///< name of the array of which it is a task; dependencies may name it
+  std::int32_t array_limit = 0;    ///< most tasks of the array that run at once
+  SimTime begin{};                 ///< earliest start, if later than the submission
+  std::string reservation{};       ///< reservation of nodes that it must use
+  std::int64_t nice = 0;           ///< subtracted from its priority (Slurm's `--nice`)
 
   friend bool operator==(const JobRequirements&, const JobRequirements&) = default;
 };

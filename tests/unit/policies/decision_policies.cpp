@@ -202,6 +202,8 @@ class PassOfValues final : public SchedulingPass {
   bool try_start(JobId job, const Allocation& gpus) override { return give(job, gpus.gpus); }
   bool try_resize(JobId job, const Allocation& gpus) override { return give(job, gpus.gpus); }
   void preempt(JobId job) override { take(job, JobState::Waiting); }
+  void requeue(JobId job) override { take(job, JobState::Waiting); }
+  void cancel(JobId job) override { take(job, JobState::Cancelled); }
   bool try_resume(JobId) override { return false; }
   void reject(JobId job, std::optional<SimTime>) override {
     progress_by_job_[job.value].state = JobState::Rejected;

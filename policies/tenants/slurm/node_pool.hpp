@@ -1,0 +1,93 @@
+/// CPUs and GPUs of nodes, who holds them, and the choice of nodes for a job (select/cons_tres without
+/// topology, Slurm 22.05).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/units.hpp"
+#include "policies/tenants/slurm/configuration.hpp"
+#include "policies/tenants/slurm/node_set.hpp"
+
+namespace vtrain::slurm {
+
+/// Nodes that a job asks for, all alike.
+struct NodeRequest {
+  std::int32_t nodes = 1;          ///< number of nodes, at least 1
+  std::int32_t cpus_per_node = 1;  ///< CPUs of each
+  std::int32_t gpus_per_node = 0;  ///< GPUs of each
+};
+
+/// What is left of a node.
+struct FreeNode {
+  std::int32_t cpus = 0;
+  std::int32_t gpus = 0;
+
+  /// True if the node has room for a job's part.
+  bool fits(const NodeRequest& request) const {
+    return cpus >= request.cpus_per_node && gpus >= request.gpus_per_node;
+  }
+  /// Takes a job's part, or gives it back (`sign` −1).
+  void take(const NodeRequest& request, std::int32_t sign = 1) {
+    cpus -= sign * request.cpus_per_node;
+    gpus -= sign * request.gpus_per_node;
+  }
+};
+
+/// A job that holds nodes until a time at the latest.
+struct Holder {
+  std::uint32_t job = 0;               ///< number of the job
+  SimTime end{};                       ///< when it leaves the nodes at the latest
+  NodeRequest request{};               ///< what it holds of each
+  std::vector<std::uint32_t> nodes{};  ///< ascending
+};
+
+/// The nodes of the cluster with the jobs on them.
+class NodePool {
+ public:
+  /// Begins with free nodes.
+  explicit NodePool(const std::vector<NodeConf>& nodes);
+
+  /// Number of nodes.
+  std::size_t size() const { return free_.size(); }
+  /// What is left of each node now.
+  const std::vector<FreeNode>& free() const { return free_; }
+  /// Jobs that hold nodes, by their latest ends, then in the order in which they came.
+  const std::vector<Holder>& holders() const { return holders_; }
+  /// Nodes of a job; null if it holds none. O(holders).
+  const Holder* find(std::uint32_t job) const;
+  /// Gives nodes to a job.
+  void take(Holder holder);
+  /// Changes the time at which a job leaves its nodes.
+  void set_end(std::uint32_t job, SimTime end);
+  /// Takes a job's nodes back.
+  void release(std::uint32_t job);
+
+  /// Nodes for a job among `allowed`, ascending; none if it has no room now.
+  std::optional<std::vector<std::uint32_t>> choose(const NodeRequest& request, const NodeSet& allowed) const {
+    return choose(request, allowed, free_);
+  }
+  /// The same where nodes have `free` left.
+  static std::optional<std::vector<std::uint32_t>> choose(const NodeRequest& request, const NodeSet& allowed,
+                                                          const std::vector<FreeNode>& free);
+
+  /// A start in the future.
+  struct Start {
+    SimTime time{};
+    std::vector<std::uint32_t> nodes{};
+  };
+  /// The earliest start of a job among `allowed` nodes, if all jobs leave at their latest ends. As Slurm
+  /// does, it lets jobs leave in groups that end within a window of 30 s, which doubles (or grows by
+  /// `linear`) with every group. None if it never fits.
+  std::optional<Start> earliest(const NodeRequest& request, const NodeSet& allowed, SimTime now,
+                                SimDuration linear) const;
+
+ private:
+  std::vector<FreeNode> free_;
+  std::vector<Holder> holders_;
+};
+
+}  // namespace vtrain::slurm
