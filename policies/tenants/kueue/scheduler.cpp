@@ -22,8 +22,8 @@ namespace {
 
 /// `whole` · step / total, rounded down.
 std::int64_t part_of(std::int64_t whole, std::int64_t step, std::int64_t total) {
-  __extension__ using Wide = __int128;
-  return static_cast<std::int64_t>(static_cast<Wide>(whole) * step / total);
+  __extension__ using Product = __int128;
+  return static_cast<std::int64_t>(static_cast<Product>(whole) * step / total);
 }
 
 }  // namespace
