@@ -24,8 +24,8 @@ const work = fs.mkdtempSync(path.join(os.tmpdir(), "vtrain-browser-"));
 const vtrain = (...words) => execFileSync(path.resolve(program), words, {cwd: work, stdio: ["ignore", "ignore", "inherit"]});
 
 function makePages() {
-  vtrain("compare", "--policies", "easy,srtf", "--out", "two");
-  vtrain("compare", "--policies", "fifo,easy,srtf,las,edf-admission,elasticflow:costs=free", "--interruption-cost", "checkpoint", "--placement", "consolidate", "--out", "six");
+  vtrain("compare", "--seed", "1", "--policies", "easy,srtf", "--out", "two");
+  vtrain("compare", "--seed", "1", "--policies", "fifo,easy,srtf,las,edf-admission,elasticflow:costs=free", "--interruption-cost", "checkpoint", "--placement", "consolidate", "--out", "six");
   vtrain("trace", "generate", "--jobs", "60", "--cluster", "4x8:a100", "--load", "0.9", "--seed", "7", "--out", "jobs.csv");
   vtrain("compare", "--trace", "jobs.csv", "--cluster", "4x8:a100", "--policies", "easy,srtf", "--placement", "yarn", "--failures", "mtbf=300h", "--out", "small");
   fs.writeFileSync(path.join(work, "tenants.csv"), "job_id,tenant,submit_s,num_gpus,duration_s\n" +

@@ -101,7 +101,7 @@ TEST_CASE(
 TEST_CASE("answers: a policy with costs of its own runs beside those that pay by default, which is said") {
   const TemporaryFolder work;
   const std::string policies =
-      "compare --policies srtf,elasticflow:overhead=table,elasticflow-las --timeline never";
+      "compare --seed 1 --policies srtf,elasticflow:overhead=table,elasticflow-las --timeline never";
   const CommandResult shown = run_vtrain(policies, work.path());
   REQUIRE_MESSAGE(shown.exit_code == 0, shown.err);
   CHECK(unwrapped(shown.out).find("under elasticflow:overhead=table, elasticflow-las the cost is that of the "
@@ -111,7 +111,8 @@ TEST_CASE("answers: a policy with costs of its own runs beside those that pay by
 
 TEST_CASE("answers: resizes stand in the table, in JSON by tenant and in the headline") {
   const TemporaryFolder work;
-  const CommandResult shown = run_vtrain("compare --policies fifo,elasticflow --out out", work.path());
+  const CommandResult shown =
+      run_vtrain("compare --policies fifo,elasticflow --seed 1 --out out", work.path());
   REQUIRE_MESSAGE(shown.exit_code == 0, shown.err);
   const json summary = json::parse(slurp(work / "out/elasticflow/summary.json"));
   CHECK(summary["resizes"].get<int>() > 1000);
@@ -122,7 +123,8 @@ TEST_CASE("answers: resizes stand in the table, in JSON by tenant and in the hea
   CHECK(report.substr(0, report.find("<table")).find(" resizes") != std::string::npos);
   CHECK(report.find(">Resizes</th>") != std::string::npos);
   // Rigid policies leave the column out.
-  CHECK(run_vtrain("compare --policies fifo,srtf", work.path()).out.find("resizes\n") == std::string::npos);
+  CHECK(run_vtrain("compare --seed 1 --policies fifo,srtf", work.path()).out.find("resizes\n") ==
+        std::string::npos);
 }
 
 namespace {
@@ -167,7 +169,7 @@ TEST_CASE("answers: a trace without deadlines gets none, and the answer is about
           .starts_with("No policy has a clearly shorter average JCT than was recorded: the best, fifo, has"));
   CHECK(json::parse(slurp(work / "out/fifo/summary.json"))["deadline_satisfactory_ratio"].is_null());
   // The generated day has its deadlines, a trace those that are asked for.
-  CHECK(answer(work, "--policies fifo,srtf").find(" of the deadlines (") != std::string::npos);
+  CHECK(answer(work, "--policies fifo,srtf --seed 1").find(" of the deadlines (") != std::string::npos);
   CHECK(answer(work, "--trace jobs.csv --cluster 1x8 --policies fifo,srtf --deadlines 1000")
             .find(" of the synthetic deadlines") != std::string::npos);
 }
@@ -223,10 +225,11 @@ TEST_CASE("answers: who turns jobs away is marked, and nobody is starred for was
   CHECK(slurp(work / "out/report.html").find("(not compared)") != std::string::npos);
   // A policy that holds more GPUs than others is not better for that.
   const CommandResult wasteful = run_vtrain(
-      "compare --policies fifo,elasticflow --interruption-cost none --timeline never --json", work.path());
+      "compare --policies fifo,elasticflow --seed 1 --interruption-cost none --timeline never --json",
+      work.path());
   CHECK(wasteful.exit_code == 0);
   const CommandResult table = run_vtrain(
-      "compare --policies fifo,elasticflow --interruption-cost none --timeline never", work.path());
+      "compare --policies fifo,elasticflow --seed 1 --interruption-cost none --timeline never", work.path());
   // Only the shares of deadlines met have a star, by jobs and by GPU-hours.
   CHECK(table.out.find(" % *") != std::string::npos);
   CHECK(table.out.find(" % *", table.out.find(" % *", table.out.find(" % *") + 1) + 1) == std::string::npos);
@@ -419,8 +422,9 @@ TEST_CASE(
   const std::string page = slurp(work / "runs/compare-1/report.html");
   CHECK(page.find("\"shown\":4") != std::string::npos);
   // Plans as if resizing were free lose to srtf where it takes a minute; those that count it do not.
-  const json costly = run_json(
-      "compare --policies srtf,elasticflow:costs=free,elasticflow --interruption-cost 1m", work)["runs"];
+  const json costly =
+      run_json("compare --policies srtf,elasticflow:costs=free,elasticflow --seed 1 --interruption-cost 1m",
+               work)["runs"];
   CHECK(costly[1]["deadline_met"] < costly[0]["deadline_met"]);
   CHECK(costly[2]["deadline_met"] > costly[0]["deadline_met"]);
 

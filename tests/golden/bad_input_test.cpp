@@ -527,7 +527,7 @@ std::vector<BadInput> bad_inputs() {
        replay("--policy Tiresias"),
        {"error: unknown policy 'Tiresias'; Tiresias is 'las'"}},
       {"backfilling", "jobs.csv", good, replay("--policy backfill"), {"'easy' or 'conservative'"}},
-      {"fair shares", "jobs.csv", good, replay("--policy fair-tree"), {"'las'", "`vtrain policies`"}},
+      {"fair shares", "jobs.csv", good, replay("--policy fair-tree"), {"'fair-share'", "`vtrain policies`"}},
       {"a misspelt option that another error would hide",
        "jobs.csv",
        good,

@@ -1,6 +1,8 @@
 /// `--spec`: repeats runs from their own output.
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -93,6 +95,12 @@ TEST_CASE("spec: runs under every policy are repeated byte for byte") {
   for (const json& policy : policies) {
     std::string spec = policy["name"].get<std::string>();
     if (spec == "gittins") spec += ":distribution=past.csv";
+    if (spec == "slurm") {
+      const std::string folder = VTRAIN_PROJECT_DIR "/docs/slurm_example";
+      repeat(work, "replay",
+             fmt::format("--trace {0}/batch.csv --cluster {0}/slurm.conf --policy slurm:folder={0}", folder));
+      continue;
+    }
     repeat(work, "replay", "--trace jobs.csv --cluster 4x8:a100 --policy '" + spec + "'");
   }
 }

@@ -67,7 +67,10 @@ Result<SeedStudy> replay_seeds(const Scenario& scenario, std::span<const std::ui
   for (const std::string& path : scenario.input_paths()) {
     if (is_read_once(path))
       return fail({.field = "--seeds",
-                   .message = fmt::format("'{}' can be read only once, and every seed reads it", path)});
+                   .message = fmt::format(
+                       "'{}' can be read only once, and every seed reads it; name a file, or one seed "
+                       "(--seed)",
+                       path)});
   }
   SeedStudy study{.policies = scenario.spec().policies};
   const std::string& wanted = scenario.spec().transformations.resample;

@@ -482,8 +482,8 @@ bool ConfigurationReader::node_list(PartitionConf& partition, std::string_view k
     partition.nodes.push_back(found->second);
   }
   std::ranges::sort(partition.nodes);
-  const auto repeated = std::ranges::unique(partition.nodes);
-  partition.nodes.erase(repeated.begin(), repeated.end());
+  const auto repeated = std::unique(partition.nodes.begin(), partition.nodes.end());
+  partition.nodes.erase(repeated, partition.nodes.end());
   return true;
 }
 

@@ -18,11 +18,12 @@ namespace {
 constexpr const char* kCluster = "2x8:a100+3x4:v100+1x2:t4";
 constexpr std::int32_t kTotalGpus = 30;
 
-/// All policies except those that resize or end jobs themselves, and except `recorded`, which ignores time
-/// limits.
+/// All policies except those that resize or end jobs themselves, those that choose the type of a gang, which
+/// then has no GPUs of several, and `recorded`, which ignores time limits.
 PolicySpecs tested_policies() {
   return PolicySpecs({"las:queues=5;12"}, [](const Policy& policy) {
-    return policy.progress_rule() == ProgressRule::Duration && !policy.repeats_log();
+    return policy.progress_rule() == ProgressRule::Duration && !policy.chooses_types() &&
+           !policy.repeats_log();
   });
 }
 
