@@ -115,7 +115,7 @@ TEST_CASE("terminal: a comparison fits into 80 columns, and says which of its ow
 
 TEST_CASE("terminal: colours are where they are wanted, and never in JSON") {
   const TemporaryFolder work;
-  const std::string compare = "compare --out out --policies fifo,srtf ";
+  const std::string compare = "compare --seed 1 --out out --policies fifo,srtf ";
   CHECK(run_vtrain(compare, work.path()).out.find('\033') == std::string::npos);
   const std::string colored = run_vtrain(compare + "--color always", work.path()).out;
   CHECK(colored.find("\033[1m") != std::string::npos);
