@@ -174,7 +174,7 @@ class BatchReader {
     needs.reservation = text("reservation");
     job.status = *exit == 0 ? JobStatus::Completed : JobStatus::Failed;
     if (auto read = read_times(job, needs); !read) return read;
-    read_names(job);
+    if (auto named = read_names(job); !named) return named;
     if (!text("dependency").empty()) {
       auto dependencies = parse_sbatch_dependencies(text("dependency"));
       if (!dependencies) return fail(error("dependency", dependencies.error().message));
@@ -202,7 +202,12 @@ class BatchReader {
     return {};
   }
 
-  void read_names(Job& job) {
+  Result<void> read_names(Job& job) {
+    for (const std::string_view column : {"user", "account", "qos", "partition", "reservation"}) {
+      if (text(column).empty()) continue;
+      if (const auto checked = check_name(text(column)); !checked)
+        return fail(error(column, checked.error().message));
+    }
     Workload& workload = trace_.workload;
     if (!text("user").empty()) job.user = workload.user(text("user"));
     if (!text("account").empty()) {
@@ -211,6 +216,7 @@ class BatchReader {
     }
     if (!text("qos").empty()) job.qos = workload.qos(text("qos"));
     if (!text("partition").empty()) job.queue = workload.queue(text("partition"));
+    return {};
   }
 
   Result<void> add(Job job, JobRequirements needs) {
