@@ -10,20 +10,17 @@
 
 #include "core/base/strings.hpp"
 #include "tests/support/command_runner.hpp"
+#include "tests/support/computed.hpp"
 
 using nlohmann::json;
 using vtrain::split;
+using vtrain::testing::about;
+using vtrain::testing::kHour;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
 using vtrain::testing::TemporaryFolder;
 
 namespace {
-
-doctest::Approx about(double value) {
-  return doctest::Approx(value).epsilon(1e-12);
-}
-
-constexpr double kHour = 3600;
 
 std::string tree_of(const std::string& tenants) {
   return "{\"version\": 1, \"tenants\": [\n" + tenants + "]}\n";

@@ -6,22 +6,18 @@
 #include <string_view>
 
 #include "tests/support/command_runner.hpp"
+#include "tests/support/computed.hpp"
 
 using nlohmann::json;
+using vtrain::testing::about;
 using vtrain::testing::CommandResult;
+using vtrain::testing::kHour;
 using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
 using vtrain::testing::TemporaryFolder;
 
 namespace {
-
-/// Numbers of JSON that were computed otherwise than here.
-doctest::Approx about(double value) {
-  return doctest::Approx(value).epsilon(1e-12);
-}
-
-constexpr double kHour = 3600;
 
 /// On four GPUs under `srtf`, where a preemption costs 10 s:
 ///

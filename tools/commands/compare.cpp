@@ -167,69 +167,87 @@ Result<void> compare_policies(ReplayArguments arguments, ScenarioSpec named) {
   if (spec.trace.files.empty() && is_default) print_text(stdout, "{}", next_commands());
   return {};
 }
-/// Replays every combination of the options that vary.
-Result<VariedComparison> replay_varied(const ReplayArguments& arguments, const ScenarioSpec& named,
-                                       std::vector<Scenario>& scenarios) {
-  const auto variations = parse_variations(named.vary);
-  if (!variations) return fail(variations.error());
+
+/// The combinations of a comparison before their replays, in the order of the values.
+struct PreparedVariants {
+  std::vector<Variation> variations;
+  std::vector<Variant> variants;
+  std::vector<std::vector<std::uint64_t>> seeds;
+  std::vector<Scenario> scenarios;
+};
+
+/// Prepares every combination of the options that vary.
+Result<PreparedVariants> prepare_variants(const ScenarioSpec& named) {
+  auto variations = parse_variations(named.vary);
+  if (!variations) return fail(std::move(variations.error()));
   auto variants = variants_of(named, *variations);
   if (!variants) return fail(std::move(variants.error()));
-  VariedComparison comparison;
-  for (const Variation& variation : *variations)
-    comparison.options.push_back(variation.option);
-  std::vector<std::vector<std::uint64_t>> seeds;
-  std::int64_t total = 0;
-  for (Variant& variant : *variants) {
-    auto own = complete_comparison(variant.spec);
-    if (!own) return fail(std::move(own.error()));
-    if (own->empty()) own->push_back(variant.spec.transformations.seed);
-    total += static_cast<std::int64_t>(own->size() * variant.spec.policies.size());
-    seeds.push_back(*std::move(own));
+  PreparedVariants prepared{*std::move(variations), *std::move(variants), {}, {}};
+  for (Variant& variant : prepared.variants) {
+    auto seeds = complete_comparison(variant.spec);
+    if (!seeds) return fail(std::move(seeds.error()));
+    if (seeds->empty()) seeds->push_back(variant.spec.transformations.seed);
+    prepared.seeds.push_back(*std::move(seeds));
     auto scenario = prepare_spec(variant.spec, NumPolicies::Several);
     if (!scenario) return fail(std::move(scenario.error()));
-    scenarios.push_back(*std::move(scenario));
+    prepared.scenarios.push_back(*std::move(scenario));
   }
+  return prepared;
+}
+
+/// Replays every combination under its seeds.
+Result<VariedComparison> replay_variants(const PreparedVariants& prepared, const ScenarioSpec& named,
+                                         unsigned threads) {
+  VariedComparison comparison;
+  for (const Variation& variation : prepared.variations)
+    comparison.options.push_back(variation.option);
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < prepared.variants.size(); ++i)
+    total +=
+        static_cast<std::int64_t>(prepared.seeds[i].size() * prepared.scenarios[i].spec().policies.size());
   std::atomic<std::int64_t> replays_done = 0;
   const ProgressBar progress("replaying", "replays", total, replays_done);
-  for (std::size_t i = 0; i < variants->size(); ++i) {
-    auto study =
-        replay_seeds(scenarios[i], seeds[i], {.threads = arguments.threads, .replays_done = &replays_done});
+  for (std::size_t i = 0; i < prepared.variants.size(); ++i) {
+    auto study = replay_seeds(prepared.scenarios[i], prepared.seeds[i],
+                              {.threads = threads, .replays_done = &replays_done});
     if (!study) return fail(std::move(study.error()));
-    comparison.studies.push_back({std::move((*variants)[i].values), *std::move(study)});
+    comparison.studies.push_back({prepared.variants[i].values, *std::move(study)});
   }
-  comparison.baseline = position_of(scenarios.front().spec().policies, named.baseline);
+  comparison.baseline = position_of(prepared.scenarios.front().spec().policies, named.baseline);
   return comparison;
 }
 
 /// Compares policies while options vary.
 Result<void> compare_varied(ReplayArguments arguments, const ScenarioSpec& named) {
-  const auto start = std::chrono::steady_clock::now();
-  std::vector<Scenario> scenarios;
-  const auto comparison = replay_varied(arguments, named, scenarios);
-  if (!comparison) return fail(comparison.error());
-  const double replay_s = Seconds(std::chrono::steady_clock::now() - start).count();
-  const Scenario& first = scenarios.front();
-  if (arguments.json && arguments.out.empty()) {
-    print_json({{"vary", comparison->options}, {"combinations", varied_to_json(*comparison)}});
-    return {};
-  }
+  const auto prepared = prepare_variants(named);
+  if (!prepared) return fail(prepared.error());
   std::optional<StagedFolder> folder;
   if (auto begun = begin_unnamed_folder(arguments, folder); !begun) return begun;
-  if (!folder) {
+  for (const Scenario& scenario : prepared->scenarios) {
+    if (arguments.out.empty()) break;
+    if (auto checked = check_run_folder(arguments.out, {}, scenario.input_paths()); !checked) return checked;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const auto comparison = replay_variants(*prepared, named, arguments.threads);
+  if (!comparison) return fail(comparison.error());
+  const double replay_s = Seconds(std::chrono::steady_clock::now() - start).count();
+  if (!arguments.out.empty() && !folder) {
     auto begun = begin_folder(arguments.out);
     if (!begun) return fail(std::move(begun.error()));
     folder.emplace(*std::move(begun));
   }
-  if (auto written =
-          write_varied(*folder, {arguments.out, {}, arguments.command}, named, scenarios, *comparison);
-      !written)
-    return written;
+  if (folder) {
+    auto written = write_varied(*folder, {arguments.out, {}, arguments.command}, named, prepared->scenarios,
+                                *comparison);
+    if (!written) return written;
+  }
   if (arguments.json) {
     print_json({{"vary", comparison->options}, {"combinations", varied_to_json(*comparison)}});
     return {};
   }
   print_text(stdout, "{}\n\n{}{}replayed  {} in {}\n\n{}\n{}{}",
-             wrap_text(varied_summary(*comparison), text_columns()), describe_scenario(first),
+             wrap_text(varied_summary(*comparison), text_columns()),
+             describe_scenario(prepared->scenarios.front()),
              labelled_lines("varied", {fmt::format("{}", fmt::join(named.vary, "   ")),
                                        "described above: the first combination"}),
              count_of(std::ssize(comparison->studies), "combination"), as_duration(replay_s),

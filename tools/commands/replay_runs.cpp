@@ -53,7 +53,7 @@ Result<std::optional<SeedStudy>> study_of(const ReplayArguments& arguments, cons
     const auto total = static_cast<std::int64_t>(seeds.size() * spec.policies.size());
     std::atomic<std::int64_t> replays_done = 0;
     const ProgressBar progress("replaying", "replays", total, replays_done);
-    auto study = replay_seeds(scenario, seeds, {.threads = arguments.threads, .replays_done = &replays_done});
+    auto study = replay_seeds(scenario, seeds, {.threads = arguments.threads, .replays_done = &replays_done, .finished = runs});
     if (!study) return fail(std::move(study.error()));
     return *std::move(study);
   }

@@ -514,6 +514,8 @@ void name_files(ScenarioParts& parts) {
 /// Lets policies check whether they can serve the jobs, and notes what they say.
 Result<void> check_policies(ScenarioParts& parts) {
   for (const PreparedPolicy& policy : parts.policies) {
+    for (std::string& sentence : policy.policy->notes())
+      note(parts, NoteKind::Policies, 0, fmt::format("{}: {}", policy.spec, sentence));
     const auto& check = policy.arguments.policy().check;
     if (!check) continue;
     auto sentences = check(policy.arguments, parts.workload, parts.cluster, parts.tenants);

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <mutex>
 #include <new>
-#include <thread>
 #include <utility>
 
 #include "core/base/units.hpp"
 #include "sched/simulation/simulation.hpp"
+#include "tools/experiment/in_parallel.hpp"
 #include "tools/experiment/preparation.hpp"
 
 namespace vtrain {
@@ -117,20 +117,11 @@ Result<std::vector<RunResult>> Scenario::run_all(const RunOptions& options) cons
   const std::vector<std::string>& policies = state_->parts.spec.policies;
   const std::size_t count = policies.size();
   std::vector<std::optional<Result<RunResult>>> results(count);
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < count; i = next++)
-      results[i] = run(policies[i], options);
-  };
   return without_exceptions([&]() -> Result<std::vector<RunResult>> {
-    {
-      const unsigned threads =
-          options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-      std::vector<std::jthread> workers;
-      for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i)
-        workers.emplace_back(work);
-      work();
-    }
+    do_in_parallel(options.threads, count, [&](std::size_t i) {
+      results[i] = run(policies[i], options);
+      return true;
+    });
     std::vector<RunResult> runs;
     for (auto& result : results) {
       if (!*result) return fail(std::move(result->error()));

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 #include "core/io/input.hpp"
+#include "tools/experiment/in_parallel.hpp"
 #include "traces/editing/resample.hpp"
 
 namespace vtrain {
@@ -38,6 +38,15 @@ Result<SeededRuns> replay_seed(const Scenario& scenario, std::uint64_t seed, std
     runs.summaries.push_back(std::move(run->summary));
     if (done != nullptr) ++*done;
   }
+  return runs;
+}
+
+/// The runs of the scenario itself as those of its seed.
+SeededRuns take_finished(std::uint64_t seed, const SeedOptions& options) {
+  SeededRuns runs{.seed = seed};
+  for (const RunResult& run : options.finished)
+    runs.summaries.push_back(run.summary);
+  if (options.replays_done != nullptr) *options.replays_done += std::ssize(runs.summaries);
   return runs;
 }
 
@@ -77,22 +86,13 @@ Result<SeedStudy> replay_seeds(const Scenario& scenario, std::span<const std::ui
   const bool is_generated = scenario.spec().trace.files.empty();
   study.resampled = wanted != "auto" ? wanted : is_generated ? "none" : fitting_blocks(scenario.workload());
   std::vector<std::optional<Result<SeededRuns>>> results(seeds.size());
-  std::atomic<std::size_t> next = 0;
-  std::atomic<bool> has_failed = false;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < seeds.size() && !has_failed; i = next++) {
-      results[i] = replay_seed(scenario, seeds[i], study.resampled, options.replays_done);
-      if (!*results[i]) has_failed = true;
-    }
-  };
-  {
-    const unsigned threads =
-        options.threads > 0 ? options.threads : std::max(1U, std::thread::hardware_concurrency());
-    std::vector<std::jthread> workers;
-    for (std::size_t i = 1; i < std::min<std::size_t>(threads, seeds.size()); ++i)
-      workers.emplace_back(work);
-    work();
-  }
+  do_in_parallel(options.threads, seeds.size(), [&](std::size_t i) {
+    const bool is_finished = !options.finished.empty() && study.resampled == "none" &&
+                             seeds[i] == scenario.spec().transformations.seed;
+    results[i] = is_finished ? take_finished(seeds[i], options)
+                             : replay_seed(scenario, seeds[i], study.resampled, options.replays_done);
+    return results[i]->has_value();
+  });
   for (auto& result : results) {
     if (result && !*result) return fail(std::move(result->error()));
   }

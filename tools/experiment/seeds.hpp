@@ -17,6 +17,9 @@ namespace vtrain {
 struct SeedOptions {
   unsigned threads = 0;                               ///< threads; 0: one per processor
   std::atomic<std::int64_t>* replays_done = nullptr;  ///< counter for progress displays; may be null
+  /// Finished runs of the scenario under all its policies, taken for its seed where jobs are the same; may be
+  /// empty.
+  std::span<const RunResult> finished{};
 };
 
 /// Reads `1-20`, `7` or `1,4,9-12`: up to 10,000 seeds, ascending. The error carries only the message.

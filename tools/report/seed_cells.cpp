@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/metric.hpp"
 
@@ -97,9 +98,8 @@ std::vector<const Metric*> shown_metrics(const SeedStudy& study, bool on_page) {
 
 namespace {
 
-/// The marks of a difference that may be noise, and of a value over fewer completed jobs.
+/// The mark of a difference that may be noise.
 constexpr std::string_view kNoise = " ~";
-constexpr std::string_view kFewerJobs = " †";
 
 }  // namespace
 
@@ -116,12 +116,27 @@ std::vector<std::vector<std::string>> table_rows(const SeedStudy& study,
           is_comparable(study, *metric, policy) && (!from || is_comparable(study, *metric, *from));
       const bool is_noise = from && std::isfinite(estimate.half_width) && !estimate.is_clear();
       std::string cell = estimate_text(*metric, estimate, from.has_value());
-      cell += !compares ? kFewerJobs : is_noise ? kNoise : "  ";
+      cell += !compares ? sign_of(Mark::NotCompared) : is_noise ? kNoise : sign_of(Mark::None);
       row.push_back(std::move(cell));
     }
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+std::string title_with_room(const Metric& metric) {
+  std::string title;
+  for (const std::string_view line : split(metric.short_title, '\n'))
+    title += fmt::format("{}{}{}", title.empty() ? "" : "\n", line, sign_of(Mark::None));
+  return title;
+}
+
+void drop_columns(std::vector<const Metric*>& metrics, const std::function<bool()>& is_too_wide) {
+  const int last_turn = std::ranges::max(run_metrics(), {}, &Metric::dropped_in_turn).dropped_in_turn;
+  for (int turn = 1; turn <= last_turn && is_too_wide(); ++turn)
+    std::erase_if(metrics, [turn](const Metric* metric) { return metric->dropped_in_turn == turn; });
+  while (metrics.size() > 1 && is_too_wide())
+    metrics.pop_back();
 }
 
 std::string_view fewer_jobs_note(const SeedStudy& study, std::span<const Metric* const> metrics) {

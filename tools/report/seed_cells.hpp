@@ -2,6 +2,7 @@
 /// as text.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,6 +38,12 @@ std::vector<const Metric*> shown_metrics(const SeedStudy& study, bool on_page);
 std::vector<std::vector<std::string>> table_rows(const SeedStudy& study,
                                                  std::span<const Metric* const> metrics,
                                                  std::optional<std::size_t> from);
+
+/// A title for a table whose cells end with marks, which has room for one at the end of each line.
+std::string title_with_room(const Metric& metric);
+
+/// Drops metrics while a table of them is too wide: by their turns, then from the end, but for one.
+void drop_columns(std::vector<const Metric*>& metrics, const std::function<bool()>& is_too_wide);
 
 /// The sentence on the mark of values over fewer completed jobs, if a table has it; else empty.
 std::string_view fewer_jobs_note(const SeedStudy& study, std::span<const Metric* const> metrics);

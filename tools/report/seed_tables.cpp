@@ -11,7 +11,6 @@
 
 #include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
-#include "core/base/strings.hpp"
 #include "core/io/csv.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/report/seed_cells.hpp"
@@ -103,12 +102,8 @@ std::string best_answer(const SeedStudy& study, const Metric& metric, std::span<
 TextTable text_table(const SeedStudy& study, std::span<const Metric* const> metrics,
                      std::optional<std::size_t> from) {
   std::vector<std::string> header = {from ? "against " + study.policies[*from] : "policy"};
-  for (const Metric* const metric : metrics) {
-    std::string title;
-    for (const std::string_view line : split(metric->short_title, '\n'))
-      title += fmt::format("{}{}{}", title.empty() ? "" : "\n", line, "  ");
-    header.push_back(std::move(title));
-  }
+  for (const Metric* const metric : metrics)
+    header.push_back(title_with_room(*metric));
   TextTable table(std::move(header));
   for (std::vector<std::string>& row : table_rows(study, metrics, from))
     table.add_row(std::move(row));
@@ -150,15 +145,10 @@ namespace {
 /// The columns that have room in all of these tables: of means, if `with_means`, and of differences.
 std::vector<const Metric*> metrics_with_room(const SeedStudy& study, std::size_t from, bool with_means) {
   std::vector<const Metric*> metrics = shown_metrics(study, false);
-  const auto is_too_wide = [&] {
+  drop_columns(metrics, [&] {
     return text_table(study, metrics, from).width() > text_columns() ||
            (with_means && text_table(study, metrics, std::nullopt).width() > text_columns());
-  };
-  const int last_turn = std::ranges::max(run_metrics(), {}, &Metric::dropped_in_turn).dropped_in_turn;
-  for (int turn = 1; turn <= last_turn && is_too_wide(); ++turn)
-    std::erase_if(metrics, [turn](const Metric* metric) { return metric->dropped_in_turn == turn; });
-  while (metrics.size() > 1 && is_too_wide())
-    metrics.pop_back();
+  });
   return metrics;
 }
 

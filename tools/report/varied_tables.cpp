@@ -67,12 +67,8 @@ std::vector<std::vector<std::string>> long_rows(const VariedComparison& comparis
 TextTable long_table(const VariedComparison& comparison, std::span<const Metric* const> metrics) {
   std::vector<std::string> header = comparison.options;
   header.emplace_back("policy");
-  for (const Metric* const metric : metrics) {
-    std::string title;
-    for (const std::string_view line : split(metric->short_title, '\n'))
-      title += fmt::format("{}{}  ", title.empty() ? "" : "\n", line);
-    header.push_back(std::move(title));
-  }
+  for (const Metric* const metric : metrics)
+    header.push_back(title_with_room(*metric));
   TextTable table(std::move(header));
   for (std::vector<std::string>& row : long_rows(comparison, metrics))
     table.add_row(std::move(row));
@@ -117,12 +113,7 @@ std::string varied_answers(const VariedComparison& comparison) {
 
 std::string varied_table_text(const VariedComparison& comparison) {
   std::vector<const Metric*> metrics = shown_anywhere(comparison, false);
-  const auto is_too_wide = [&] { return long_table(comparison, metrics).width() > text_columns(); };
-  const int last_turn = std::ranges::max(run_metrics(), {}, &Metric::dropped_in_turn).dropped_in_turn;
-  for (int turn = 1; turn <= last_turn && is_too_wide(); ++turn)
-    std::erase_if(metrics, [turn](const Metric* metric) { return metric->dropped_in_turn == turn; });
-  while (metrics.size() > 1 && is_too_wide())
-    metrics.pop_back();
+  drop_columns(metrics, [&] { return long_table(comparison, metrics).width() > text_columns(); });
   std::string text = long_table(comparison, metrics).to_string();
   const SeedStudy& first = comparison.studies.front().study;
   if (first.seeds.size() > 1) text += interval_note(first) + "\n";

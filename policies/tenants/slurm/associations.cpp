@@ -54,18 +54,9 @@ Result<Association> read_association(const TableText& row, TresNames& names) {
   read_names(row["QOS"], association.qos);
   LimitColumns columns(row, names);
   Limits& limits = association.limits;
-  columns.tres("GrpTRES", limits.group_tres);
-  columns.tres("GrpTRESMins", limits.group_tres_minutes);
-  columns.tres("GrpTRESRunMins", limits.group_tres_run_minutes);
-  columns.count("GrpJobs", limits.group_jobs);
-  columns.count("GrpSubmit", limits.group_submit);
-  columns.minutes("GrpWall", limits.group_wall_minutes);
+  columns.shared_limits(limits);
   columns.count("MaxJobs", limits.max_jobs);
   columns.count("MaxSubmit", limits.max_submit);
-  columns.tres("MaxTRES", limits.max_tres);
-  columns.tres("MaxTRESPerNode", limits.max_tres_per_node);
-  columns.tres("MaxTRESMins", limits.max_tres_minutes);
-  columns.minutes("MaxWall", limits.max_wall_minutes);
   if (columns.error()) return fail(*columns.error());
   return association;
 }

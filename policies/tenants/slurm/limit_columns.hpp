@@ -29,6 +29,19 @@ class LimitColumns {
   void minutes(std::string_view column, std::optional<std::int64_t>& to) {
     if (!row_[column].empty()) take(column, parse_slurm_minutes(row_[column]), to);
   }
+  /// Reads the limits that associations and QOS have in columns of the same names.
+  void shared_limits(Limits& limits) {
+    tres("GrpTRES", limits.group_tres);
+    tres("GrpTRESMins", limits.group_tres_minutes);
+    tres("GrpTRESRunMins", limits.group_tres_run_minutes);
+    count("GrpJobs", limits.group_jobs);
+    count("GrpSubmit", limits.group_submit);
+    minutes("GrpWall", limits.group_wall_minutes);
+    tres("MaxTRES", limits.max_tres);
+    tres("MaxTRESPerNode", limits.max_tres_per_node);
+    tres("MaxTRESMins", limits.max_tres_minutes);
+    minutes("MaxWall", limits.max_wall_minutes);
+  }
   /// The first error, if any.
   const std::optional<Error>& error() const { return error_; }
 

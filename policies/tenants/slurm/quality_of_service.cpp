@@ -72,16 +72,7 @@ Result<Qos> read_qos(const TableText& row, TresNames& names) {
   if (auto read = read_flags(row, qos); !read) return fail(std::move(read.error()));
   LimitColumns columns(row, names);
   Limits& limits = qos.limits;
-  columns.tres("GrpTRES", limits.group_tres);
-  columns.tres("GrpTRESMins", limits.group_tres_minutes);
-  columns.tres("GrpTRESRunMins", limits.group_tres_run_minutes);
-  columns.count("GrpJobs", limits.group_jobs);
-  columns.count("GrpSubmit", limits.group_submit);
-  columns.minutes("GrpWall", limits.group_wall_minutes);
-  columns.tres("MaxTRES", limits.max_tres);
-  columns.tres("MaxTRESPerNode", limits.max_tres_per_node);
-  columns.tres("MaxTRESMins", limits.max_tres_minutes);
-  columns.minutes("MaxWall", limits.max_wall_minutes);
+  columns.shared_limits(limits);
   columns.tres("MaxTRESPU", qos.max_tres_per_user);
   columns.count("MaxJobsPU", limits.max_jobs);
   columns.count("MaxSubmitPU", limits.max_submit);
