@@ -166,7 +166,11 @@ class BatchReader {
     const std::int64_t total = *nodes * gpus->front().count;
     if (total > kMost) return fail(error("gres", expected_found("at most a million GPUs", text("gres"))));
     job.num_gpus = GpuCount(static_cast<std::int32_t>(total));
-    if (!gpus->front().type.empty()) job.gpu_type = trace_.workload.gpu_type(gpus->front().type);
+    if (const std::string_view type = gpus->front().type; !type.empty()) {
+      if (const auto checked = check_name(type); !checked)
+        return fail(error("gres", checked.error().message));
+      job.gpu_type = trace_.workload.gpu_type(type);
+    }
     needs.num_nodes = static_cast<std::int32_t>(*nodes);
     needs.gpus_per_node = GpuCount(static_cast<std::int32_t>(gpus->front().count));
     needs.cpus_per_node = static_cast<std::int32_t>(*cpus);
@@ -178,6 +182,10 @@ class BatchReader {
     if (!text("dependency").empty()) {
       auto dependencies = parse_sbatch_dependencies(text("dependency"));
       if (!dependencies) return fail(error("dependency", dependencies.error().message));
+      std::string written;  // as our own format would have it
+      append_dependencies(written, *dependencies);
+      if (const auto checked = check_name(written); !checked)
+        return fail(error("dependency", checked.error().message));
       needs.dependencies = *std::move(dependencies);
     }
     return add(job, std::move(needs));
