@@ -483,15 +483,16 @@ void PromisePolicy::apply(SchedulingPass& pass) {
   const auto wanted = [](const LiveJob& job) {
     return job.target == kNoGear ? 0 : job.gears[static_cast<std::size_t>(job.target)].gpus.gpus.value;
   };
-  // Jobs that stop or shrink make room for others. A job that moves to another type frees its GPUs first.
+  // Jobs that stop or shrink make room for others.
   for (const std::uint32_t i : order_) {
     LiveJob& job = jobs_[i];
     if (job.runs() && job.target == kNoGear) change(pass, job);
   }
   for (const std::uint32_t i : order_) {
     LiveJob& job = jobs_[i];
-    if (job.runs() && job.gear != job.target && wanted(job) < held(job)) change(pass, job);
+    if (job.runs() && !moves(job) && wanted(job) < held(job)) change(pass, job);
   }
+  leave_types(pass);
   for (const std::uint32_t i : order_) {
     LiveJob& job = jobs_[i];
     if (job.gear != job.target) change(pass, job);
@@ -500,14 +501,40 @@ void PromisePolicy::apply(SchedulingPass& pass) {
     secure(pass, jobs_[i]);
 }
 
-void PromisePolicy::change(SchedulingPass& pass, LiveJob& job) {
-  if (job.target == kNoGear) {
-    book(pass, job);
-    pass.preempt(job.id);
-    job.gear = kNoGear;
-    job.end = kNever;
-    return;
+bool PromisePolicy::moves(const LiveJob& job) {
+  return job.runs() && job.target != kNoGear &&
+         job.gears[static_cast<std::size_t>(job.gear)].pool !=
+             job.gears[static_cast<std::size_t>(job.target)].pool;
+}
+
+/// Moves jobs to other types before any job starts or grows, since they may hold the GPUs for that. They make
+/// room for each other; those that would wait in a circle are stopped, and start with all others.
+void PromisePolicy::leave_types(SchedulingPass& pass) {
+  bool any_left = true;
+  for (bool any_moved = true; any_left && any_moved;) {
+    any_left = any_moved = false;
+    for (const std::uint32_t i : order_) {
+      if (!moves(jobs_[i])) continue;
+      change(pass, jobs_[i]);
+      (moves(jobs_[i]) ? any_left : any_moved) = true;
+    }
   }
+  // Where placement may refuse a gang, stopped jobs might find no room.
+  if (!any_left || !any_gpus_) return;
+  for (LiveJob& job : jobs_) {
+    if (moves(job)) stop(pass, job);
+  }
+}
+
+void PromisePolicy::stop(SchedulingPass& pass, LiveJob& job) {
+  book(pass, job);
+  pass.preempt(job.id);
+  job.gear = kNoGear;
+  job.end = kNever;
+}
+
+void PromisePolicy::change(SchedulingPass& pass, LiveJob& job) {
+  if (job.target == kNoGear) return stop(pass, job);
   const Gear& gear = job.gears[static_cast<std::size_t>(job.target)];
   if (!job.runs()) {
     if (!starts_in_time(pass, job, gear) || !pass.try_start(job.id, gear.gpus)) return;

@@ -123,6 +123,10 @@ class PromisePolicy final : public Policy {
   void give(LiveJob& job, std::int32_t gear);
 
   void apply(SchedulingPass& pass);
+  /// True if a running job is to get GPUs of another type.
+  static bool moves(const LiveJob& job);
+  void leave_types(SchedulingPass& pass);
+  static void stop(SchedulingPass& pass, LiveJob& job);
   void change(SchedulingPass& pass, LiveJob& job);
   bool starts_in_time(SchedulingPass& pass, const LiveJob& job, const Gear& gear) const;
   void begin_segment(const SchedulingPass& pass, LiveJob& job);
