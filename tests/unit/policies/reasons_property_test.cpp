@@ -390,7 +390,7 @@ TEST_CASE("reasons: a job starts once its reason is taken away") {
   for (const WaitReason reason : {WaitReason::Gpus, WaitReason::Type, WaitReason::Placement,
                                   WaitReason::Order, WaitReason::Reservation, WaitReason::Preempted}) {
     CAPTURE(info_of(reason).word);
-    CHECK(checked[reason] >= 10);
+    if (rounds_factor() >= 1) CHECK(checked[reason] >= 10);  // some are rare
   }
 }
 
@@ -419,7 +419,7 @@ TEST_CASE("reasons: a rejected job is admitted with the deadline that its reason
       }
     }
     CAPTURE(spec);
-    CHECK(checked >= 20);
+    CHECK(checked >= enough(20));
   }
 }
 
