@@ -47,6 +47,7 @@ void PromisePolicy::schedule(SchedulingPass& pass) {
   reject_late(pass);
   choose_targets(pass);
   apply(pass);
+  if (give_refused(pass)) apply(pass);
   ask_to_wake(pass);
 }
 
@@ -270,6 +271,7 @@ void PromisePolicy::find_claims(SchedulingPass& pass) {
 void PromisePolicy::find_claim(LiveJob& job) {
   job.slack = kNever;
   job.target = kNoGear;
+  job.is_tried = false;
   double fastest = 0;
   for (const Gear& gear : job.gears)
     fastest = std::max(fastest, gear.speed);
@@ -433,6 +435,26 @@ void PromisePolicy::give_rest(LiveJob& job) {
   }
 }
 
+/// Gives GPUs that a job could not use, because it would be late on its gang or placement had none, to
+/// others. True if there are any.
+bool PromisePolicy::give_refused(const SchedulingPass& pass) {
+  bool any = false;
+  for (LiveJob& job : jobs_) {
+    if (job.runs() || job.target == kNoGear) continue;
+    give(job, kNoGear);
+    job.is_tried = any = true;
+  }
+  if (!any || pass.free_gpus().value == 0) return false;
+  for (const std::uint32_t i : order_) {
+    LiveJob& job = jobs_[i];
+    if (job.runs() || job.is_tried) continue;
+    give_base(job);
+    give_rest(job);
+  }
+  grow();
+  return true;
+}
+
 /// Gives GPUs that are left to the jobs that use them best, where the rest of the run gains more than the
 /// change costs.
 void PromisePolicy::grow() {
@@ -531,6 +553,7 @@ void PromisePolicy::stop(SchedulingPass& pass, LiveJob& job) {
   pass.preempt(job.id);
   job.gear = kNoGear;
   job.end = kNever;
+  job.is_tried = true;
 }
 
 void PromisePolicy::change(SchedulingPass& pass, LiveJob& job) {
@@ -604,10 +627,18 @@ PlanTime PromisePolicy::due(const LiveJob& job) const {
                                                                : job.next.end;
 }
 
+PlanTime PromisePolicy::late_from(const LiveJob& job) const {
+  PlanTime shortest = kNever;
+  for (std::uint32_t gear = 0; gear < job.gears.size(); ++gear)
+    shortest = std::min(shortest, time_on(job, gear));
+  return job.deadline - shortest + 1;
+}
+
 void PromisePolicy::ask_to_wake(SchedulingPass& pass) {
   PlanTime next = kNever;
   for (const LiveJob& job : jobs_) {
     if (job.runs()) next = std::min(next, job.end);
+    if (options_.only_promised && !job.runs() && may_hope(job)) next = std::min(next, late_from(job));
     if (!job.promised() || job.plan.kind == WorkPlan::Kind::Keep) continue;
     if (job.claim != Claim::Must) next = std::min(next, due(job));
     for (const PlanBlock& block : std::span(job.plan.blocks).subspan(1)) {

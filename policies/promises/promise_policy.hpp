@@ -77,6 +77,7 @@ class PromisePolicy final : public Policy {
     PlanTime slack = kNever;  ///< time until its plan must hold GPUs, if it does no work until then
     PlanBlock next{};         ///< block in which that is
     std::int32_t target = kNoGear;
+    bool is_tried = false;  ///< it was stopped or could not start, and is not considered again
 
     bool runs() const { return gear != kNoGear; }
     bool promised() const { return plan.kind != WorkPlan::Kind::None; }
@@ -118,6 +119,7 @@ class PromisePolicy final : public Policy {
   void give_base(LiveJob& job);
   void give_back(LiveJob& job);
   void give_rest(LiveJob& job);
+  bool give_refused(const SchedulingPass& pass);
   void grow();
   bool fits(const LiveJob& job, std::uint32_t gear) const;
   void give(LiveJob& job, std::int32_t gear);
@@ -134,6 +136,8 @@ class PromisePolicy final : public Policy {
   void reject_late(SchedulingPass& pass);
   /// Time at which the plan of a job must hold GPUs, if the job goes on as it is.
   PlanTime due(const LiveJob& job) const;
+  /// First time at which a job cannot be in time on any gang.
+  PlanTime late_from(const LiveJob& job) const;
   void ask_to_wake(SchedulingPass& pass);
 
   PromiseOptions options_;

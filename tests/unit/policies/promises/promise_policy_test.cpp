@@ -189,6 +189,23 @@ TEST_CASE("promises: without costs elasticflow that knows them has the schedule 
   }
 }
 
+TEST_CASE("promises: every job ends or is turned away, also where placement refuses gangs") {
+  for (const char* const spec : {"deadline", "elasticflow"}) {
+    for (const PlacementInfo& placement : placements()) {
+      for (std::uint64_t seed = 1; seed <= rounds(20); ++seed) {
+        CAPTURE(placement.name);
+        CAPTURE(seed);
+        const Workload workload = random_workload(seed, 120, 20, std::chrono::seconds(1));
+        SlowWhenSpread speeds;
+        const SimulationResult result = replay(workload, "2x8:a100+1x4:a100", spec,
+                                               {.placement = placement.kind, .gang_speed_model = &speeds});
+        for (const JobOutcome& outcome : result.outcomes)
+          REQUIRE(outcome.state != JobState::Unfinished);
+      }
+    }
+  }
+}
+
 TEST_CASE("promises: a job alone is rejected only if no plan is in time") {
   int rejected = 0;
   int in_time = 0;
