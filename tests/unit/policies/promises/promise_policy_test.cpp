@@ -206,6 +206,17 @@ TEST_CASE("promises: every job ends or is turned away, also where placement refu
   }
 }
 
+TEST_CASE("promises: a job that would be late on its gang leaves the GPUs to others") {
+  // At 10 s job 1 needs 10 s of its 15 s on two nodes, but many more on the three that `yarn` has for it.
+  const Workload workload = make_workload({{0, 10, 20, 100}, {1, 10, 13, 25}, {2, 5, 8, -1}});
+  SlowWhenSpread speeds;
+  const SimulationResult result = replay(workload, "2x8:a100+1x4:a100", "elasticflow",
+                                         {.placement = PlacementKind::Yarn, .gang_speed_model = &speeds});
+  CHECK(result.outcomes[1].state == JobState::Rejected);
+  CHECK(to_seconds(result.outcomes[2].start) == 10);
+  CHECK(to_seconds(result.outcomes[2].finished) == 15);
+}
+
 TEST_CASE("promises: a job alone is rejected only if no plan is in time") {
   int rejected = 0;
   int in_time = 0;
