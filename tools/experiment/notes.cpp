@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -329,6 +331,39 @@ std::vector<Note> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& 
                   count)
             : fmt::format("no plan for {} on the GPUs requested: placement does not change their speed",
                           count));
+  }
+  return notes;
+}
+
+std::vector<Note> run_time_error_notes(const std::string& rule, const ScenarioParts& parts) {
+  std::vector<Note> notes;
+  const auto add = [&notes](std::int64_t count, std::string text) {
+    notes.push_back({NoteKind::RunTimes, count, std::move(text)});
+  };
+  std::int64_t jobs = 0;
+  double least = std::numeric_limits<double>::infinity();
+  double most = 0;
+  double sum = 0;
+  for (std::uint32_t i = 0; i < parts.workload.jobs.size(); ++i) {
+    if (!parts.run_time_errors->knows(JobId(i))) continue;
+    ++jobs;
+    least = std::min(least, parts.time_factors[i]);
+    most = std::max(most, parts.time_factors[i]);
+    sum += std::log(parts.time_factors[i]);
+  }
+  if (jobs > 0)
+    add(jobs,
+        fmt::format("true run times of {} are {:.2f} to {:.2f} times the predicted ones, which policies know "
+                    "(--prediction-error {}; geometric mean {:.3f})",
+                    count_of(jobs, "job"), least, most, rule, std::exp(sum / static_cast<double>(jobs))));
+  if (const auto others = std::ssize(parts.workload.jobs) - jobs; others > 0)
+    add(others, fmt::format("no prediction error of {}: no known model with global batch and iterations",
+                            count_of(others, "job")));
+  for (const PreparedPolicy& policy : parts.policies) {
+    if (!has_run_time_errors(policy, parts))
+      add(0,
+          fmt::format("under {} jobs run as predicted: it {}", policy.spec,
+                      policy.policy->repeats_log() ? "repeats the log" : "computes their progress itself"));
   }
   return notes;
 }

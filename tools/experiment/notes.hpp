@@ -74,6 +74,12 @@ std::vector<Note> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& 
                                    const Workload& workload, const ClusterSpec& cluster,
                                    PlacementKind placement, std::span<const PreparedPolicy> policies);
 
+struct ScenarioParts;
+
+/// Errors of run times, jobs without one, and policies under which jobs run as predicted. `rule` is the value
+/// of `--prediction-error`.
+std::vector<Note> run_time_error_notes(const std::string& rule, const ScenarioParts& parts);
+
 /// Speed of spread gangs under `--spread-factor`; `speeds` may be null.
 std::string spread_factor_note(double factor, const Workload& workload, const GangSpeedModel* speeds);
 
