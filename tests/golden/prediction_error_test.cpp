@@ -23,6 +23,9 @@ using vtrain::testing::unwrapped;
 
 namespace {
 
+/// A cluster on which curves have few points.
+const std::string kSmall = "--cluster 4x8:a100 ";
+
 /// Rows of a table by column name.
 std::vector<std::map<std::string, std::string>> rows_of(const std::string& table) {
   std::vector<std::map<std::string, std::string>> rows;
@@ -75,14 +78,15 @@ TEST_CASE("prediction error: factors are the same under every policy and on any 
   const TemporaryFolder work;
   const auto factors = [&](const std::string& policy) {
     std::map<std::string, std::string> found;
-    for (const auto& row : rows_of(jobs_of("--prediction-error empirical --policy " + policy, work)))
+    for (const auto& row : rows_of(jobs_of(kSmall + "--prediction-error empirical --policy " + policy, work)))
       found[row.at("job_id")] = row.at("time_factor");
     return found;
   };
   const auto first = factors("fifo");
   CHECK(factors("deadline") == first);
   CHECK(factors("elasticflow") == first);
-  const std::string command = "compare --prediction-error lognormal:0.1 --seeds 1-3 --policies edf,deadline ";
+  const std::string command =
+      "compare --prediction-error lognormal:0.1 --seeds 1-2 --policies edf,deadline " + kSmall;
   CHECK(run_json(command + "--threads 1", work) == run_json(command + "--threads 3", work));
 }
 
@@ -90,10 +94,11 @@ TEST_CASE("prediction error: none, and errors too small to count, leave the sche
   const TemporaryFolder work;
   for (const std::string policy : {"fifo", "easy", "srtf", "edf", "edf-admission", "las"}) {
     CAPTURE(policy);
-    const std::string plain = jobs_of("--policy " + policy, work);
-    CHECK(jobs_of("--prediction-error none --policy " + policy, work) == plain);
+    const std::string plain = jobs_of(kSmall + "--policy " + policy, work);
+    CHECK(jobs_of(kSmall + "--prediction-error none --policy " + policy, work) == plain);
     const auto expected = rows_of(plain);
-    const auto found = rows_of(jobs_of("--prediction-error lognormal:1e-12 --policy " + policy, work));
+    const auto found =
+        rows_of(jobs_of(kSmall + "--prediction-error lognormal:1e-12 --policy " + policy, work));
     REQUIRE(found.size() == expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
       for (const auto& [column, cell] : expected[i])
@@ -103,8 +108,9 @@ TEST_CASE("prediction error: none, and errors too small to count, leave the sche
   // Policies that plan ends are told them instead: they differ by ticks of the clock.
   for (const std::string policy : {"deadline", "elasticflow"}) {
     CAPTURE(policy);
-    const json plain = run_json("replay --policy " + policy, work);
-    const json tiny = run_json("replay --prediction-error lognormal:1e-12 --policy " + policy, work);
+    const json plain = run_json("replay " + kSmall + "--policy " + policy, work);
+    const json tiny =
+        run_json("replay " + kSmall + "--prediction-error lognormal:1e-12 --policy " + policy, work);
     CHECK(std::abs(tiny["deadline_met"].get<int>() - plain["deadline_met"].get<int>()) <= 2);
     CHECK(tiny["promises_broken"] == 0);
     CHECK(tiny["avg_jct_s"].get<double>() == doctest::Approx(plain["avg_jct_s"].get<double>()).epsilon(0.01));
@@ -113,12 +119,12 @@ TEST_CASE("prediction error: none, and errors too small to count, leave the sche
 
 TEST_CASE("prediction error: promises break, and the run says what it assumed") {
   const TemporaryFolder work;
-  const json wide = run_json("replay --policy deadline --prediction-error lognormal:0.2", work);
+  const json wide = run_json("replay " + kSmall + "--policy deadline --prediction-error lognormal:0.2", work);
   CHECK(wide["promises_broken"].get<int>() > 0);
   CHECK(wide["promises_kept"].get<int>() > wide["promises_broken"].get<int>());
   CHECK(wide["assumptions"].dump().find("--prediction-error lognormal:0.2") != std::string::npos);
-  const CommandResult other =
-      run_vtrain("replay --policy elasticflow-las --prediction-error lognormal:0.2", work.path());
+  const CommandResult other = run_vtrain(
+      "replay " + kSmall + "--policy elasticflow-las --prediction-error lognormal:0.2", work.path());
   CHECK(unwrapped(other.out).find("under elasticflow-las jobs run as predicted") != std::string::npos);
 }
 

@@ -166,6 +166,8 @@ void add_size_command(CLI::App& app, Action& action, const std::string& command_
       ->description(
           "Cluster that jobs are generated for and --load is stated for, whatever the size; default for "
           "generated jobs: 16x8:a100");
+  for (const char* const of_one_replay : {"--timeline", "--by"})
+    command->remove_option(command->get_option(of_one_replay));
   command
       ->add_option("--policies", *policies,
                    "Policies, separated by commas; for generated jobs the default is " +

@@ -42,16 +42,16 @@ std::string policies_that(std::span<const PreparedPolicy> policies, const Holds&
 using MaybeNote = std::optional<Note>;
 
 /// Note on the knowledge of policies about run times.
-Note run_time_knowledge(const Workload& workload) {
+Note run_time_knowledge(const Workload& workload, bool times_differ) {
+  const std::string_view known = times_differ ? "predicted" : "exact";
   const auto requested = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                        [](const Job& job) { return job.requested_time.count() > 0; });
   std::string text =
-      requested == 0 ? "policies know exact run times"
+      requested == 0 ? fmt::format("policies know {} run times", known)
       : requested == std::ssize(workload.jobs)
           ? "policies know requested times as upper bounds of run times"
-          : fmt::format(
-                "policies know requested times of {} as upper bounds, and exact run times of the others",
-                count_of(requested, "job"));
+          : fmt::format("policies know requested times of {} as upper bounds, and {} run times of the others",
+                        count_of(requested, "job"), known);
   return {NoteKind::Policies, requested, std::move(text)};
 }
 
@@ -211,10 +211,11 @@ std::optional<Note> tight_deadlines(const Workload& workload) {
 }
 
 Result<std::vector<Note>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
-                                       bool types_differ, std::span<const PreparedPolicy> policies) {
+                                       bool types_differ, bool times_differ,
+                                       std::span<const PreparedPolicy> policies) {
   auto recorded = jobs_without_recorded_start(workload, policies);
   if (!recorded) return fail(std::move(recorded.error()));
-  std::vector<Note> notes{run_time_knowledge(workload)};
+  std::vector<Note> notes{run_time_knowledge(workload, times_differ)};
   for (MaybeNote note :
        {jobs_past_limit(workload, policies), clairvoyant_policies(workload, policies),
         ignored_gpu_types(workload, cluster, types_differ, policies), limits_without_effect(workload),

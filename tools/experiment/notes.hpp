@@ -52,9 +52,11 @@ struct PreparedPolicy;
 
 /// Knowledge that policies have of run times, and deadlines, requested times, GPU types and recorded starts
 /// that have no effect under some of them. `types_differ`: the speed of jobs depends on the type of GPUs.
-/// Errors: a policy needs recorded starts, and no job has one.
+/// `times_differ`: true run times are not the predicted ones. Errors: a policy needs recorded starts, and no
+/// job has one.
 Result<std::vector<Note>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
-                                       bool types_differ, std::span<const PreparedPolicy> policies);
+                                       bool types_differ, bool times_differ,
+                                       std::span<const PreparedPolicy> policies);
 
 /// Note on deadlines that no schedule can meet with the GPUs that jobs request; none without such deadlines.
 std::optional<Note> tight_deadlines(const Workload& workload);

@@ -645,7 +645,8 @@ Result<ScenarioParts> prepare_parts(ScenarioSpec given, const PolicyRegistry& re
   if (auto done = complete_jobs(spec, rules->transformations, rules->errors, parts, warnings); !done)
     return fail(done.error());
   const bool types_differ = parts.gang_speed_model && info_of(parts.placement).knows_nodes;
-  auto about_policies = policy_notes(parts.workload, parts.cluster, types_differ, parts.policies);
+  auto about_policies = policy_notes(parts.workload, parts.cluster, types_differ,
+                                     parts.run_time_errors != nullptr, parts.policies);
   if (!about_policies) return fail(about_policies.error());
   take_notes(parts, *std::move(about_policies));
   if (auto checked = check_policies(parts); !checked) return fail(checked.error());

@@ -101,7 +101,7 @@ std::vector<std::int64_t> parse_counts(std::string_view text) {
 /// A node in words: `8 H100` of `8:h100`.
 std::string node_text(std::string_view node) {
   const auto [gpus, type] = split_once(node, ':');
-  if (!type) return fmt::format("{} GPUs", gpus);
+  if (!type) return fmt::format("{} GPU{}", gpus, gpus == "1" ? "" : "s");
   std::string name(*type);
   for (char& c : name)
     c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
