@@ -11,6 +11,9 @@ namespace vtrain {
 
 namespace {
 
+/// Least number of iterations that a job which has not ended has left.
+constexpr double kLeastWork = 1e-6;
+
 /// True if a job may also hold levels on which it is no faster.
 bool keeps_all_levels(const Job& job, const SpeedByGpus& levels) {
   return job.max_gpus.value > 0 && levels.source() == SpeedByGpus::Source::Trace;
@@ -77,6 +80,7 @@ void SlottedPolicy::schedule(SchedulingPass& pass) {
   cluster_gpus_ = pass.total_gpus().value;
   if (standstill_) end_standstill(pass);
   if (pass.disrupted()) take_disruptions(pass);
+  if (pass.run_times_differ()) take_ends_by_themselves(pass);
   arrivals_.collect(pass, last_decision_, !planned_.empty());
   const WholeSeconds now = whole_seconds_passed(pass.now());
   if (const auto time = due(pass); time && *time <= now) {
@@ -134,9 +138,19 @@ void SlottedPolicy::take_disruptions(const SchedulingPass& pass) {
   if (!disrupted_at_ && !live_.empty()) disrupted_at_ = to_whole_seconds(pass.now());
 }
 
+void SlottedPolicy::take_ends_by_themselves(const SchedulingPass& pass) {
+  if (pass.ended().empty()) return;
+  const auto has_ended = [&](std::uint32_t id) { return !pass.is_live(jobs_[id].job); };
+  std::erase_if(planned_, has_ended);
+  std::erase_if(live_, has_ended);
+  if (!disrupted_at_ && !live_.empty()) disrupted_at_ = to_whole_seconds(pass.now());
+}
+
 void SlottedPolicy::book_work(const SchedulingPass& pass, SlottedJob& job) {
   const SimDuration work = pass.work_done(job.job);
   job.iterations_left -= to_seconds(work - job.work_booked) * job.base_speed(job.gpus);
+  // A job that runs longer than predicted has work left.
+  if (pass.run_times_differ()) job.iterations_left = std::max(job.iterations_left, kLeastWork);
   job.work_booked = work;
 }
 
@@ -181,7 +195,7 @@ void SlottedPolicy::take_ends(SchedulingPass& pass, WholeSeconds now) {
 
 bool SlottedPolicy::end_if_done(SchedulingPass& pass, const SlottedJob& job) {
   constexpr double kNoTime = 1e-9;  // s, a tick of the clock
-  if (job.gpus == 0) return false;
+  if (job.gpus == 0 || pass.run_times_differ()) return false;
   const double left_s = job.iterations_left / job.base_speed(job.gpus);
   if (left_s > kNoTime) return false;
   const SimDuration too_much = to_sim_duration(Seconds(std::max(-left_s, 0.0)));

@@ -159,6 +159,8 @@ class SlottedPolicy : public Policy {
   void progress(const SchedulingPass& pass, WholeSeconds now);
   /// Takes in the disruptions of jobs at this instant.
   void take_disruptions(const SchedulingPass& pass);
+  /// Forgets jobs that have ended by themselves, and decides again in the next slot.
+  void take_ends_by_themselves(const SchedulingPass& pass);
   /// Books the work that a job has done, or lost, since the last time. Only in disrupted replays.
   void book_work(const SchedulingPass& pass, SlottedJob& job);
   /// Ends a job in a disrupted replay if its work is done.

@@ -27,6 +27,9 @@ PlanTime saturating(PlanTime time, PlanTime span) {
   return saturating_sum(SimDuration(time), SimDuration(span)).count();
 }
 
+/// Errors of expected ends that no plan follows.
+constexpr PlanTime kNoticed = 1'000'000;
+
 /// Part of the time in which a segment trains, not writes checkpoints.
 double share_of_training(const SegmentTiming& timing) {
   if (timing.interval == SegmentTiming::kNoCheckpoints) return 1;
@@ -42,6 +45,7 @@ void PromisePolicy::schedule(SchedulingPass& pass) {
   take_ends(pass);
   for (LiveJob& job : jobs_)
     job.left_now = left_now(pass, job);
+  if (pass.run_times_differ()) correct_ends(pass);
   take_arrivals(pass);
   find_claims(pass);
   reject_late(pass);
@@ -103,12 +107,29 @@ void PromisePolicy::take_interruptions(const SchedulingPass& pass) {
 }
 
 void PromisePolicy::take_ends(SchedulingPass& pass) {
+  const bool by_itself = pass.run_times_differ();
   for (LiveJob& job : jobs_) {
-    if (!job.runs() || job.end > now_) continue;
+    if (by_itself && !pass.is_live(job.id)) set_plan(job, {});
+    if (by_itself || !job.runs() || job.end > now_) continue;
     pass.complete(job.id, sim_time(job.end), sim_time(job.end));
     set_plan(job, {});
   }
   std::erase_if(jobs_, [&](const LiveJob& job) { return !pass.is_live(job.id); });
+}
+
+void PromisePolicy::correct_ends(const SchedulingPass& pass) {
+  for (LiveJob& job : jobs_) {
+    if (!job.runs()) continue;
+    SegmentTiming rest = pass.segment(job.id);
+    rest.setup = SimDuration(0);
+    const double work_per_s = job.gears[static_cast<std::size_t>(job.gear)].work_per_s;
+    const SimDuration time = rest.time_for(time_for_iterations(job.left_now, work_per_s));
+    // It has not ended yet, whatever its plan says.
+    const PlanTime end = std::max(saturating(std::max(now_, job.works_from), time.count()), now_ + 1);
+    if (std::abs(end - job.end) <= kNoticed && job.end > now_) continue;
+    job.end = end;
+    if (job.plan.kind == WorkPlan::Kind::Keep && !try_keep(job)) replace_plan(job);
+  }
 }
 
 std::vector<Gear> PromisePolicy::gears_of(const SchedulingPass& pass, const Job& job) const {

@@ -33,6 +33,9 @@ struct PromiseOptions {
 /// A plan is replaced only by another that fits. A new job is promised its deadline if a plan fits with all
 /// others. If none does, all plans are made again in the order of deadlines, and count only if each is in
 /// time.
+///
+/// Where run times differ from predictions, the end of a running job is expected anew at each pass, from the
+/// work that it has left. Promises may then break.
 class PromisePolicy final : public Policy {
  public:
   explicit PromisePolicy(const PromiseOptions& options) : options_(options) {}
@@ -87,6 +90,8 @@ class PromisePolicy final : public Policy {
   void begin_pass(const SchedulingPass& pass);
   void take_interruptions(const SchedulingPass& pass);
   void take_ends(SchedulingPass& pass);
+  /// Ends of jobs that run longer or shorter than planned, from the work that is left; plans follow them.
+  void correct_ends(const SchedulingPass& pass);
   void take_arrivals(SchedulingPass& pass);
   std::vector<Gear> gears_of(const SchedulingPass& pass, const Job& job) const;
   PlanRequest request(const LiveJob& job) const;

@@ -14,14 +14,25 @@ SegmentSpeed spread_speed(double factor, int levels) {
   return {.here = std::max<std::int64_t>(1, std::llround(speed))};
 }
 
+/// Speed of a job that takes `factor` times as long as predicted.
+SegmentSpeed true_speed(const SegmentSpeed& predicted, double factor) {
+  if (factor == 1) return predicted;
+  const auto scaled = [factor](std::int64_t speed) {
+    return std::max<std::int64_t>(1, std::llround(static_cast<double>(speed) / factor));
+  };
+  return {scaled(predicted.here), scaled(predicted.packed)};
+}
+
 }  // namespace
 
 SegmentAccounting::SegmentAccounting(const std::vector<Job>& jobs, const Disruptions& disruptions,
-                                     const Placement& placement, const PlacementSpeed* placement_speed)
+                                     const Placement& placement, const PlacementSpeed* placement_speed,
+                                     const RunTimeTruth& truth)
     : jobs_(jobs),
       disruptions_(disruptions),
       placement_(placement),
       placement_speed_(placement_speed),
+      truth_(truth),
       overheads_(jobs.size()),
       starts_(jobs.size(), Start::First),
       losses_(jobs.size()) {}
@@ -104,9 +115,15 @@ bool SegmentAccounting::has_costs() const {
 
 const SegmentTiming& SegmentAccounting::begin(JobId id, GpuCount num_gpus, std::span<const NodeShare> shares,
                                               SimTime now, SimDuration attained) {
+  const Job& job = jobs_[id.value];
   JobOverhead& overhead = overheads_[id.value];
-  overhead.plan = next_segment(id, num_gpus, shares);
-  const SimDuration time = overhead.plan.time_for(jobs_[id.value].time_limit() - (attained - overhead.lost));
+  overhead.plan = overhead.predicted = next_segment(id, num_gpus, shares);
+  overhead.plan.speed = true_speed(overhead.predicted.speed, time_factor(id, num_gpus, shares));
+  const SimDuration done = attained - overhead.lost;
+  // A requested time is a limit on true time; what is predicted is no limit.
+  const SimDuration time = is_limited(job, id)
+                               ? overhead.plan.time_for(work_limit(id, num_gpus, shares) - done)
+                               : overhead.predicted.time_for(job.time_limit() - done);
   overhead.planned_end = saturating_sum(now, time);
   return overhead.plan;
 }
@@ -137,12 +154,40 @@ void SegmentAccounting::charge(JobId id, const State& state, GpuCount num_gpus, 
     losses[LossCause::LostWork].add(plan.useful(held) - plan.saved_useful(held), num_gpus, gpu_share);
 }
 
+double SegmentAccounting::time_factor(JobId id, GpuCount num_gpus, std::span<const NodeShare> shares) const {
+  if (truth_.errors == nullptr || !truth_.errors->knows(id)) return 1;
+  std::uint32_t type = 0;
+  // Shares name types where placement knows no nodes.
+  if (!shares.empty()) {
+    const std::uint32_t node = shares.front().node.value;
+    type = placement_.info().knows_nodes ? (*truth_.nodes)[node].type : node;
+  }
+  return truth_.errors->time_factor(id, num_gpus, type);
+}
+
+bool SegmentAccounting::is_limited(const Job& job, JobId id) const {
+  return job.requested_time.count() > 0 && truth_.errors != nullptr && truth_.errors->knows(id);
+}
+
+SimDuration SegmentAccounting::work_limit(JobId id, GpuCount num_gpus,
+                                          std::span<const NodeShare> shares) const {
+  const Job& job = jobs_[id.value];
+  if (truth_.errors == nullptr || !truth_.errors->knows(id)) return job.time_limit();
+  if (job.requested_time.count() == 0) return SimDuration::max();
+  return to_sim_duration(Nanoseconds(job.requested_time) / time_factor(id, num_gpus, shares));
+}
+
 void SegmentAccounting::foresee(JobId id, SimDuration attained) {
   const Job& job = jobs_[id.value];
   JobOverhead& overhead = overheads_[id.value];
   SegmentTiming next = plan(id, job.num_gpus);
   next.speed = slowest(id, job.num_gpus);
-  overhead.planned_time = next.time_for(job.time_limit() - (attained - overhead.lost));
+  SimDuration limit = job.time_limit();
+  if (is_limited(job, id)) {
+    limit = work_limit(id, job.num_gpus, {});
+    next.speed = true_speed(next.speed, time_factor(id, job.num_gpus, {}));
+  }
+  overhead.planned_time = next.time_for(std::max(limit - (attained - overhead.lost), SimDuration(0)));
 }
 
 LossCause SegmentAccounting::setup_cause(Start start) {

@@ -10,10 +10,12 @@
 #include "core/base/units.hpp"
 #include "sched/accounting/gpu_time.hpp"
 #include "sched/accounting/placement_speed.hpp"
+#include "sched/cluster/node_table.hpp"
 #include "sched/disruption/disruptions.hpp"
 #include "sched/disruption/segment_timing.hpp"
 #include "sched/placement/placement.hpp"
 #include "workloads/jobs/job.hpp"
+#include "workloads/jobs/run_time_errors.hpp"
 
 namespace vtrain {
 
@@ -23,6 +25,12 @@ enum class SegmentEnd : std::uint8_t {
   Preempted,  ///< the policy took the GPUs away; the state was saved
   Resized,    ///< the policy gave it another number of GPUs; the state was saved
   Failed,     ///< a node failed: work since the last complete checkpoint is gone
+};
+
+/// Errors of predicted run times, and the nodes that tell the type of a gang. Both outlive their user.
+struct RunTimeTruth {
+  const RunTimeErrors* errors = nullptr;  ///< null: jobs run as predicted
+  const NodeTable* nodes = nullptr;       ///< never null with errors
 };
 
 /// Computes the timing of every segment and accounts for it when it has ended. Exists only where something
@@ -40,7 +48,7 @@ class SegmentAccounting {
   /// All arguments outlive the accounts. Without `placement_speed`, the speed of gangs follows only from the
   /// disruptions' `spread_factor`.
   SegmentAccounting(const std::vector<Job>& jobs, const Disruptions& disruptions, const Placement& placement,
-                    const PlacementSpeed* placement_speed = nullptr);
+                    const PlacementSpeed* placement_speed = nullptr, const RunTimeTruth& truth = {});
 
   /// Overheads that policies may see, by `JobId`.
   std::span<const JobOverhead> overheads() const { return overheads_; }
@@ -48,6 +56,9 @@ class SegmentAccounting {
   void grow();
   /// Plans the next segment of a job that is submitted, or changed after it has held GPUs for `attained`.
   void submit(JobId job, SimDuration attained = SimDuration(0)) { foresee(job, attained); }
+  /// Most work that a rigid job may do on a gang before its time limit. A job without a requested time that
+  /// takes longer than predicted is not stopped.
+  SimDuration work_limit(JobId job, GpuCount num_gpus, std::span<const NodeShare> shares) const;
   /// Begins a segment on a gang after the job has held GPUs for `attained`. Returns its timing. `shares` are
   /// empty where gangs have no nodes.
   const SegmentTiming& begin(JobId job, GpuCount num_gpus, std::span<const NodeShare> shares, SimTime now,
@@ -60,7 +71,7 @@ class SegmentAccounting {
   /// Timing of a segment that begins after an interruption, on the slowest gang that placement may choose. Of
   /// all types that the job may use, or of one.
   SegmentTiming slowest_segment(JobId job, GpuCount num_gpus, std::optional<std::uint32_t> type) const;
-  /// Timing of the segment that would begin on a gang now.
+  /// Predicted timing of the segment that would begin on a gang now.
   SegmentTiming next_segment(JobId job, GpuCount num_gpus, std::span<const NodeShare> shares) const;
   /// True if interruptions, checkpoints or the places of gangs may cost some job time.
   bool has_costs() const;
@@ -88,6 +99,10 @@ class SegmentAccounting {
   SegmentSpeed speed(JobId job, std::span<const NodeShare> shares) const;
   /// Lowest speed that the job may have on its next gang.
   SegmentSpeed slowest(JobId job, GpuCount num_gpus) const;
+  /// True over predicted time on a gang; 1 without errors.
+  double time_factor(JobId job, GpuCount num_gpus, std::span<const NodeShare> shares) const;
+  /// True if a job has a time limit of its own while its run time may differ from the predicted one.
+  bool is_limited(const Job& job, JobId id) const;
   /// Sets the longest time of the job's next segment, for policies.
   void foresee(JobId job, SimDuration attained);
   /// Cause to which the setup of a segment is charged.
@@ -97,6 +112,7 @@ class SegmentAccounting {
   const Disruptions& disruptions_;
   const Placement& placement_;
   const PlacementSpeed* placement_speed_;
+  RunTimeTruth truth_;
   std::vector<JobOverhead> overheads_;
   std::vector<Start> starts_;  ///< start of the current segment, or of a waiting job's next one, by `JobId`
   std::vector<LostGpuTime> losses_;

@@ -59,6 +59,8 @@ struct SegmentTiming {
 /// Overhead of a job's disruptions so far, for policies.
 struct JobOverhead {
   SegmentTiming plan{};  ///< timing of the current segment, or of the last one
+  /// `plan` as predicted. It differs where run times have errors (`RunTimeErrors`).
+  SegmentTiming predicted{};
   /// Time held in earlier segments without lasting work. Negative after segments on GPUs faster than those
   /// that the job's duration is for.
   SimDuration lost{0};

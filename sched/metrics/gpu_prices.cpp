@@ -77,6 +77,19 @@ std::vector<std::string> GpuPrices::types_without_price() const {
   return names;
 }
 
+std::optional<double> GpuPrices::hourly(const ClusterSpec& cluster) const {
+  double dollars = 0;
+  for (const NodeGroup& group : cluster.groups) {
+    const auto named = std::ranges::find_if(
+        names_, [&](const std::string& known) { return equal_in_any_case(known, group.gpu_type); });
+    if (named == names_.end()) return std::nullopt;
+    const std::optional<double>& price = prices_[static_cast<std::size_t>(named - names_.begin())];
+    if (!price) return std::nullopt;
+    dollars += *price * static_cast<double>(group.num_nodes) * group.gpus_per_node.value;
+  }
+  return dollars;
+}
+
 std::optional<double> GpuPrices::cost(const SimulationResult& result, JobId job) const {
   if (empty()) return std::nullopt;
   const auto cost_of = [](const GpuTime& held, double price) {

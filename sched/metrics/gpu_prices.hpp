@@ -30,6 +30,9 @@ class GpuPrices {
   /// the types that it held are not known (`SimulationResult::gpu_time_by_type`) and differ in price.
   std::optional<double> cost(const SimulationResult& result, JobId job) const;
 
+  /// Dollars for an hour of all GPUs of a cluster whose types are among these. None if a type has no price.
+  std::optional<double> hourly(const ClusterSpec& cluster) const;
+
  private:
   bool any_ = false;
   std::vector<std::string> names_{};             ///< [types] names as the cluster writes them

@@ -117,6 +117,9 @@ constexpr std::array kJobColumns{
               [](const JobRow& row) { return promise_name(promise_fate(row.job, row.outcome)); }},
     JobColumn{"cost", "GPU-hours that it held x their price, in dollars",
               [](const JobRow& row) { return row.cost ? JobValue(*row.cost) : JobValue(); }},
+    JobColumn{"time_factor", "true over predicted time on the GPUs that it requests (--prediction-error)",
+              [](const JobRow& row) { return row.time_factor ? JobValue(*row.time_factor) : JobValue(); },
+              true},
 };
 
 }  // namespace

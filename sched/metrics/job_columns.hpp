@@ -19,7 +19,8 @@ struct JobRow {
   const Workload& workload;
   const Job& job;
   const JobOutcome& outcome;
-  std::optional<double> cost{};  ///< cost, dollars; none: not known
+  std::optional<double> cost{};         ///< cost, dollars; none: not known
+  std::optional<double> time_factor{};  ///< true over predicted time; none: jobs run as predicted
 };
 
 /// A value of a column. Empty if the job never had it, for instance a start or a deadline.
@@ -31,6 +32,7 @@ struct JobColumn {
   std::string_view name;     ///< names of times end in `_s`, for seconds
   std::string_view meaning;  ///< one line
   JobValue (*value)(const JobRow& row);
+  bool only_with_errors = false;  ///< left out where jobs run as predicted
 };
 
 /// All columns, in order. Times of day count from the trace's origin.

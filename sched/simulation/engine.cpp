@@ -60,9 +60,14 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
   result_.losses_known = policy.supports_disruptions();
   if (options.gang_speed_model != nullptr && policy.supports_disruptions())
     placement_speed_.emplace(cluster, workload, *options.gang_speed_model, gangs_.placement());
-  if (disruptions_ || policy.may_requeue() || (placement_speed_ && placement_speed_->depends_on_place())) {
+  run_times_differ_ =
+      options.run_time_errors != nullptr && policy.supports_disruptions() && !policy.repeats_log();
+  RunTimeTruth truth;
+  if (run_times_differ_) truth = {options.run_time_errors, &nodes_.emplace(cluster, workload)};
+  if (disruptions_ || policy.may_requeue() || run_times_differ_ ||
+      (placement_speed_ && placement_speed_->depends_on_place())) {
     accounting_.emplace(workload.jobs, disruptions_ ? *disruptions_ : kNoDisruptions, gangs_.placement(),
-                        placement_speed_ ? &*placement_speed_ : nullptr);
+                        placement_speed_ ? &*placement_speed_ : nullptr, truth);
   }
   if (options.reasons.any())
     reasons_.emplace(options.reasons, *this, policy, gangs_.placement(), rule_ != ProgressRule::Duration);
@@ -445,7 +450,7 @@ void SimulationEngine::promise(JobId job) {
 
 void SimulationEngine::complete(JobId job, SimTime job_end, SimTime finished) {
   require(job, JobState::Running, "completed", "running");
-  if (rule_ != ProgressRule::Policy) throw policy_fault("ends jobs, which is not its part");
+  if (ends_jobs()) throw policy_fault("ends jobs, which is not its part");
   if (job_end > now_) throw policy_fault("booked the end of a job that lies in the future");
   end(job, job_end, finished);
   if (reasons_) reasons_->note_completion(job);
@@ -651,7 +656,7 @@ void SimulationEngine::stop_running_jobs() {
 void SimulationEngine::end(JobId job, SimTime job_end, SimTime finished) {
   const Job& description = jobs_[job.value];
   const bool by_duration = rule_ == ProgressRule::Duration || curve(job) == nullptr;
-  const bool cut = by_duration && !repeats_log_ && description.duration > description.time_limit();
+  const bool cut = by_duration && !repeats_log_ && description.duration > work_to_do(job);
   leave(job, cut ? JobState::Failed : JobState::Completed, job_end, finished);
 }
 
@@ -712,7 +717,7 @@ void SimulationEngine::schedule_end(JobId job) {
   JobProgress& progress = progress_by_job_[job.value];
   const SimTime begin = progress.resumed;
   ++progress.run;
-  if (rule_ == ProgressRule::Policy) {
+  if (!ends_jobs()) {
     if (accounting_) accounting_->begin(job, progress.num_gpus, gangs_.shares(job), begin, progress.attained);
     return;
   }
@@ -727,7 +732,7 @@ void SimulationEngine::schedule_end(JobId job) {
 
 SimDuration SimulationEngine::time_left(JobId job) {
   JobProgress& progress = progress_by_job_[job.value];
-  const SpeedByGpus* const levels = rule_ == ProgressRule::Iterations ? curve(job) : nullptr;
+  const SpeedByGpus* const levels = rule_ == ProgressRule::Duration ? nullptr : curve(job);
   if (levels != nullptr) progress.speed = levels->iterations_per_s(progress.num_gpus);
   const SimDuration work = levels != nullptr ? time_for_iterations_left(job) : time_for_duration(job);
   if (!accounting_) return work;
@@ -744,8 +749,17 @@ SimDuration SimulationEngine::time_for_iterations_left(JobId job) const {
 SimDuration SimulationEngine::time_for_duration(JobId job) const {
   const SimDuration attained = progress_by_job_[job.value].attained;
   const SimDuration done = accounting_ ? attained - overheads_[job.value].lost : attained;
+  const SimDuration left = work_to_do(job) - done;
+  return run_times_differ_ ? std::max(left, SimDuration(0)) : left;
+}
+
+SimDuration SimulationEngine::work_to_do(JobId job) const {
   const Job& description = jobs_[job.value];
-  return (repeats_log_ ? description.duration : time_on_gpus(description)) - done;
+  if (repeats_log_) return description.duration;
+  if (!accounting_ || !run_times_differ_) return time_on_gpus(description);
+  const SimDuration limit =
+      accounting_->work_limit(job, progress_by_job_[job.value].num_gpus, gangs_.shares(job));
+  return std::min(description.duration, limit);
 }
 
 void SimulationEngine::release_gpus(JobId job, SegmentEnd how) {

@@ -191,6 +191,10 @@ class SimulationEngine final : public SchedulingPass {
   inline SimDuration time_left(JobId job);
   /// Time for the remaining iterations at the current speed.
   inline SimDuration time_for_iterations_left(JobId job) const;
+  /// True if the engine computes when a job ends, not the policy.
+  bool ends_jobs() const { return rule_ != ProgressRule::Policy || run_times_differ_; }
+  /// Work of a rigid job up to its time limit, on the gang that it holds.
+  SimDuration work_to_do(JobId job) const;
   /// Time for the remaining work of a rigid job.
   inline SimDuration time_for_duration(JobId job) const;
   /// Takes a running job's GPUs back.
@@ -214,6 +218,7 @@ class SimulationEngine final : public SchedulingPass {
   std::optional<GpusByType> by_type_;              ///< set if types matter
   std::optional<GpusByType> counted_types_;        ///< set if GPU time is counted by type
   std::optional<PlacementSpeed> placement_speed_;  ///< set if the speed of gangs is known
+  std::optional<NodeTable> nodes_;                 ///< set if run times differ from predictions
   std::optional<SegmentAccounting> accounting_;    ///< set if something costs jobs time
   std::optional<OutageSchedule> outages_;          ///< set if outages are given or drawn
   EventQueue events_;

@@ -110,6 +110,10 @@ class SchedulingPass {
   std::span<const JobId> interrupted() const { return interrupted_; }
   /// True if anything other than the policy may stop jobs or cost them time in this replay.
   bool disrupted() const { return !overheads_.empty(); }
+  /// True if jobs may be faster or slower than predicted (`RunTimeErrors`). Work is then measured in predicted
+  /// time: `work_done` and `remaining_iterations` tell how fast a job really is. Jobs end by themselves under
+  /// every `ProgressRule`, and `complete` must not be called.
+  bool run_times_differ() const { return run_times_differ_; }
   /// True if nodes went out of service or came back at this instant.
   bool capacity_changed() const { return capacity_changed_; }
 
@@ -223,9 +227,9 @@ class SchedulingPass {
   /// an elastic job; for a rigid one a multiple of the speed that its `duration` implies. Types differ where
   /// the predictor knows the job and placement knows nodes. Without a type: the type used to price the job.
   virtual double speed(JobId job, const Allocation& gpus) const = 0;
-  /// Timing of a running job's current segment, or of its last one.
+  /// Predicted timing of a running job's current segment, or of its last one.
   SegmentTiming segment(JobId job) const {
-    return overheads_.empty() ? SegmentTiming{} : overheads_[job.value].plan;
+    return overheads_.empty() ? SegmentTiming{} : overheads_[job.value].predicted;
   }
   /// Timing of a segment that begins after an interruption, on the slowest gang of these GPUs that placement
   /// may choose.
@@ -270,6 +274,7 @@ class SchedulingPass {
   GpuCount free_gpus_{0};                     ///< value of `free_gpus()`
   GpuCount usable_gpus_{0};                   ///< value of `usable_gpus()`
   GpuCount total_gpus_{0};                    ///< value of `total_gpus()`
+  bool run_times_differ_ = false;             ///< value of `run_times_differ()`
   bool capacity_changed_ = false;             ///< value of `capacity_changed()`
   bool takes_any_gpus_ = true;                ///< value of `takes_any_gpus()`
   bool has_costs_ = false;                    ///< value of `has_costs()`
@@ -299,7 +304,7 @@ enum class ProgressRule : std::uint8_t {
   /// Gangs may have any size of the job's curve; a job ends when its iterations are done. Rigid jobs are as
   /// under `Duration`.
   Iterations,
-  Policy,  ///< the policy ends jobs: for reproducing simulators with an arithmetic of their own
+  Policy,  ///< the policy ends jobs, unless `SchedulingPass::run_times_differ`: for reproducing simulators with an arithmetic of their own
 };
 
 /// A number that a policy reports about its own work, for `summary.json` and for people.

@@ -95,6 +95,8 @@ struct SimulationResult {
   /// `JobOutcome::gpu_time` by type, [jobs][types as `GpuTypes` numbers them]. Empty unless it was requested
   /// and is known, see `SimulationOptions::count_gpu_types`.
   std::vector<GpuTime> gpu_time_by_type;
+  /// True over predicted time of each job on the GPUs that it requests; empty where jobs run as predicted.
+  std::vector<double> time_factors;
   std::vector<JobHolding> holdings;  ///< sorted by end, if recording was requested
   bool holdings_by_type = false;     ///< true if types of holdings are known, on a cluster of several types
   std::vector<Outage> outages;       ///< outages that began during the replay, in this order

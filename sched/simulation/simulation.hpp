@@ -24,6 +24,7 @@
 #include "sched/tenants/tenant_tree.hpp"
 #include "workloads/jobs/gang_speed_model.hpp"
 #include "workloads/jobs/job.hpp"
+#include "workloads/jobs/run_time_errors.hpp"
 
 namespace vtrain {
 
@@ -45,6 +46,9 @@ struct SimulationOptions {
   /// Speed of jobs by the place of their gangs; null: not known. Outlives the simulation. Not used under
   /// placements without nodes and under policies that cannot be disrupted.
   GangSpeedModel* gang_speed_model = nullptr;
+  /// Errors of predicted run times, which policies do not know; null: jobs run as predicted. Outlives the
+  /// simulation. Not used under policies that cannot be disrupted or that repeat a log.
+  const RunTimeErrors* run_time_errors = nullptr;
   /// Tenants that share the cluster, for policies; null: none. Outlives the simulation.
   const TenantTree* tenants = nullptr;
   /// Counter of jobs that have ended, for a reader in another thread. May be null.

@@ -35,15 +35,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The policies that `compare` takes by default for a trace: one of each kind (in order, backfilling,
-/// shortest first, deadline first). All give jobs the GPUs that they request.
-constexpr std::string_view kTracePolicies = "fifo,easy,srtf,edf:resize=no";
-/// Default policies for the embedded default, whose jobs all have a model and a deadline. The last two make
-/// use of that: they resize jobs and turn away those that would be late.
-constexpr std::string_view kGeneratedPolicies = "fifo,easy,srtf,elasticflow,deadline";
-/// Seeds of `compare` without a trace: enough to tell policies apart.
-constexpr std::string_view kDefaultSeeds = "1-20";
-
 /// A folder that is begun, and its name.
 struct NamedFolder {
   std::filesystem::path name;
@@ -74,21 +65,6 @@ next, for instance
       jobs as a table, to edit and to replay
 )",
                      unused_file_name("jobs", ".csv"));
-}
-
-/// Splits `fifo,las:timer=peer,queues=3250;7200,edf` into specs: a part with `=` but no `:` before it
-/// continues the parameters of the previous policy. Blanks around specs are removed.
-std::vector<std::string> split_policies(std::string_view list) {
-  std::vector<std::string> specs;
-  for (const std::string_view part : split(list, ',')) {
-    const std::size_t equals = part.find('=');
-    if (equals != std::string_view::npos && part.find(':') > equals && !specs.empty()) {
-      specs.back() += "," + std::string(part);
-    } else {
-      specs.emplace_back(part);
-    }
-  }
-  return specs;
 }
 
 /// The line on the seeds below the scenario, which describes the runs that are written; empty without seeds.

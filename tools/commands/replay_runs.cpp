@@ -53,7 +53,8 @@ Result<std::optional<SeedStudy>> study_of(const ReplayArguments& arguments, cons
     const auto total = static_cast<std::int64_t>(seeds.size() * spec.policies.size());
     std::atomic<std::int64_t> replays_done = 0;
     const ProgressBar progress("replaying", "replays", total, replays_done);
-    auto study = replay_seeds(scenario, seeds, {.threads = arguments.threads, .replays_done = &replays_done, .finished = runs});
+    auto study = replay_seeds(
+        scenario, seeds, {.threads = arguments.threads, .replays_done = &replays_done, .finished = runs});
     if (!study) return fail(std::move(study.error()));
     return *std::move(study);
   }
@@ -83,6 +84,19 @@ std::optional<std::size_t> position_of(const std::vector<std::string>& policies,
   const auto found = std::ranges::find(policies, policy);
   if (found == policies.end()) return std::nullopt;
   return static_cast<std::size_t>(found - policies.begin());
+}
+
+std::vector<std::string> split_policies(std::string_view list) {
+  std::vector<std::string> specs;
+  for (const std::string_view part : split(list, ',')) {
+    const std::size_t equals = part.find('=');
+    if (equals != std::string_view::npos && part.find(':') > equals && !specs.empty()) {
+      specs.back() += "," + std::string(part);
+    } else {
+      specs.emplace_back(part);
+    }
+  }
+  return specs;
 }
 
 nlohmann::ordered_json reading_to_json(const Scenario& scenario) {

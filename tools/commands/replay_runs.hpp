@@ -1,5 +1,5 @@
-/// What `vtrain replay` and `vtrain compare` share: their arguments, their scenario, and the runs with the
-/// files that they leave.
+/// What `vtrain replay`, `vtrain compare` and `vtrain size` share: their arguments, their scenario, and the
+/// runs with the files that they leave.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.hpp"
@@ -23,7 +24,20 @@ class App;
 
 namespace vtrain {
 
-/// Arguments of `replay` and `compare`.
+/// The policies that `compare` takes by default for a trace: one of each kind (in order, backfilling,
+/// shortest first, deadline first). All give jobs the GPUs that they request.
+inline constexpr std::string_view kTracePolicies = "fifo,easy,srtf,edf:resize=no";
+/// Default policies for the embedded default, whose jobs all have a model and a deadline. The last two make
+/// use of that: they resize jobs and turn away those that would be late.
+inline constexpr std::string_view kGeneratedPolicies = "fifo,easy,srtf,elasticflow,deadline";
+/// Default seeds of studies without a trace: enough to tell policies apart.
+inline constexpr std::string_view kDefaultSeeds = "1-20";
+
+/// Splits `fifo,las:timer=peer,queues=3250;7200,edf` into specs: a part with `=` but no `:` before it
+/// continues the parameters of the previous policy. Blanks around specs are removed.
+std::vector<std::string> split_policies(std::string_view list);
+
+/// Arguments of `replay`, `compare` and `size`.
 struct ReplayArguments {
   ScenarioSpec spec;
   std::filesystem::path spec_file;  ///< file of the spec; empty: the spec is in options

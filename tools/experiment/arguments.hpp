@@ -25,7 +25,9 @@ struct PricingArguments {
   std::string stack;               ///< empty: the default one of each type of GPUs
   std::string calibration;         ///< file of `vtrain profile calibrate`, empty for none
   std::string kind = "best-plan";  ///< `best-plan`, `data-parallel` or `none`
-  bool no_cache = false;           ///< true: the cache of iteration times is not used
+  /// Errors of predicted run times, which policies do not know: `none`, `empirical` or `lognormal:SIGMA`.
+  std::string prediction_error = "none";
+  bool no_cache = false;  ///< true: the cache of iteration times is not used
 };
 
 /// Changes to the jobs of a trace; the defaults of all but `deadlines` leave the jobs as they are.

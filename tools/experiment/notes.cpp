@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -40,16 +42,16 @@ std::string policies_that(std::span<const PreparedPolicy> policies, const Holds&
 using MaybeNote = std::optional<Note>;
 
 /// Note on the knowledge of policies about run times.
-Note run_time_knowledge(const Workload& workload) {
+Note run_time_knowledge(const Workload& workload, bool times_differ) {
+  const std::string_view known = times_differ ? "predicted" : "exact";
   const auto requested = std::count_if(workload.jobs.begin(), workload.jobs.end(),
                                        [](const Job& job) { return job.requested_time.count() > 0; });
   std::string text =
-      requested == 0 ? "policies know exact run times"
+      requested == 0 ? fmt::format("policies know {} run times", known)
       : requested == std::ssize(workload.jobs)
           ? "policies know requested times as upper bounds of run times"
-          : fmt::format(
-                "policies know requested times of {} as upper bounds, and exact run times of the others",
-                count_of(requested, "job"));
+          : fmt::format("policies know requested times of {} as upper bounds, and {} run times of the others",
+                        count_of(requested, "job"), known);
   return {NoteKind::Policies, requested, std::move(text)};
 }
 
@@ -209,10 +211,11 @@ std::optional<Note> tight_deadlines(const Workload& workload) {
 }
 
 Result<std::vector<Note>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
-                                       bool types_differ, std::span<const PreparedPolicy> policies) {
+                                       bool types_differ, bool times_differ,
+                                       std::span<const PreparedPolicy> policies) {
   auto recorded = jobs_without_recorded_start(workload, policies);
   if (!recorded) return fail(std::move(recorded.error()));
-  std::vector<Note> notes{run_time_knowledge(workload)};
+  std::vector<Note> notes{run_time_knowledge(workload, times_differ)};
   for (MaybeNote note :
        {jobs_past_limit(workload, policies), clairvoyant_policies(workload, policies),
         ignored_gpu_types(workload, cluster, types_differ, policies), limits_without_effect(workload),
@@ -329,6 +332,39 @@ std::vector<Note> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& 
                   count)
             : fmt::format("no plan for {} on the GPUs requested: placement does not change their speed",
                           count));
+  }
+  return notes;
+}
+
+std::vector<Note> run_time_error_notes(const std::string& rule, const ScenarioParts& parts) {
+  std::vector<Note> notes;
+  const auto add = [&notes](std::int64_t count, std::string text) {
+    notes.push_back({NoteKind::RunTimes, count, std::move(text)});
+  };
+  std::int64_t jobs = 0;
+  double least = std::numeric_limits<double>::infinity();
+  double most = 0;
+  double sum = 0;
+  for (std::uint32_t i = 0; i < parts.workload.jobs.size(); ++i) {
+    if (!parts.run_time_errors->knows(JobId(i))) continue;
+    ++jobs;
+    least = std::min(least, parts.time_factors[i]);
+    most = std::max(most, parts.time_factors[i]);
+    sum += std::log(parts.time_factors[i]);
+  }
+  if (jobs > 0)
+    add(jobs,
+        fmt::format("true run times of {} are {:.2f} to {:.2f} times the predicted ones, which policies know "
+                    "(--prediction-error {}; geometric mean {:.3f})",
+                    count_of(jobs, "job"), least, most, rule, std::exp(sum / static_cast<double>(jobs))));
+  if (const auto others = std::ssize(parts.workload.jobs) - jobs; others > 0)
+    add(others, fmt::format("no prediction error of {}: no known model with global batch and iterations",
+                            count_of(others, "job")));
+  for (const PreparedPolicy& policy : parts.policies) {
+    if (!has_run_time_errors(policy, parts))
+      add(0,
+          fmt::format("under {} jobs run as predicted: it {}", policy.spec,
+                      policy.policy->repeats_log() ? "repeats the log" : "computes their progress itself"));
   }
   return notes;
 }

@@ -52,9 +52,11 @@ struct PreparedPolicy;
 
 /// Knowledge that policies have of run times, and deadlines, requested times, GPU types and recorded starts
 /// that have no effect under some of them. `types_differ`: the speed of jobs depends on the type of GPUs.
-/// Errors: a policy needs recorded starts, and no job has one.
+/// `times_differ`: true run times are not the predicted ones. Errors: a policy needs recorded starts, and no
+/// job has one.
 Result<std::vector<Note>> policy_notes(const Workload& workload, const ClusterSpec& cluster,
-                                       bool types_differ, std::span<const PreparedPolicy> policies);
+                                       bool types_differ, bool times_differ,
+                                       std::span<const PreparedPolicy> policies);
 
 /// Note on deadlines that no schedule can meet with the GPUs that jobs request; none without such deadlines.
 std::optional<Note> tight_deadlines(const Workload& workload);
@@ -73,6 +75,12 @@ std::vector<Note> placement_notes(const Workload& workload, const ClusterSpec& c
 std::vector<Note> gang_speed_notes(PredictedSpeeds& speeds, const CurvesByType& curves,
                                    const Workload& workload, const ClusterSpec& cluster,
                                    PlacementKind placement, std::span<const PreparedPolicy> policies);
+
+struct ScenarioParts;
+
+/// Errors of run times, jobs without one, and policies under which jobs run as predicted. `rule` is the value
+/// of `--prediction-error`.
+std::vector<Note> run_time_error_notes(const std::string& rule, const ScenarioParts& parts);
 
 /// Speed of spread gangs under `--spread-factor`; `speeds` may be null.
 std::string spread_factor_note(double factor, const Workload& workload, const GangSpeedModel* speeds);

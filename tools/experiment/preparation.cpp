@@ -16,11 +16,13 @@
 #include "tools/experiment/file_hash.hpp"
 #include "tools/experiment/notes.hpp"
 #include "tools/experiment/option_error.hpp"
+#include "tools/experiment/prediction_error.hpp"
 #include "tools/experiment/traces.hpp"
 #include "tools/experiment/transformations.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
 #include "traces/editing/slice.hpp"
+#include "traces/editing/statistics.hpp"
 #include "traces/synthesis/generator.hpp"
 #include "workloads/pricing/curves_by_type.hpp"
 #include "workloads/pricing/job_pricing.hpp"
@@ -97,13 +99,18 @@ bool needs_prices(const Workload& workload) {
                      [](const Job& job) { return job.duration.count() == 0; });
 }
 
+/// Cluster that a load is stated for.
+const ClusterSpec& load_cluster(const ScenarioParts& parts) {
+  return parts.reference ? *parts.reference : parts.cluster;
+}
+
 /// The embedded default: a day of LLM jobs with more work than the cluster's capacity.
 Result<void> generate_default_day(const ModelMix& models, const TransformationArguments& arguments,
                                   const CurvesByType& curves, ScenarioParts& parts) {
   GeneratorOptions options;
   options.num_jobs = 0;
   options.span = std::chrono::hours(24);
-  options.cluster = parts.cluster.total_gpus();
+  options.cluster = load_cluster(parts).total_gpus();
   options.load = arguments.load > 0 ? arguments.load : kDefaultLoad;
   options.max_duration = kDefaultMaxDuration;
   options.seed = arguments.seed;
@@ -117,8 +124,10 @@ Result<void> generate_default_day(const ModelMix& models, const TransformationAr
   parts.workload = *std::move(workload);
   parts.trace_name = "a generated day of LLM jobs";
   note(parts, NoteKind::Generated, std::ssize(parts.workload.jobs),
-       fmt::format("synthetic jobs: shape of {}, offered load {}, seed {}", options.shape.name,
-                   as_load(options.load), options.seed));
+       fmt::format("synthetic jobs: shape of {}, offered load {}{}, seed {}", options.shape.name,
+                   as_load(options.load),
+                   parts.reference ? fmt::format(" of {} (--reference)", parts.reference->describe()) : "",
+                   options.seed));
   return {};
 }
 
@@ -248,6 +257,7 @@ struct ScenarioRules {
   std::vector<PreparedPolicy> policies;
   PlacementKind placement;
   Transformations transformations;
+  PredictionErrorRule errors;
   DisruptionRules disruptions;
 };
 
@@ -280,12 +290,41 @@ Result<ScenarioRules> read_rules(const ScenarioSpec& spec, const PolicyRegistry&
   if (!transformations) return fail(std::move(transformations.error()));
   auto disruptions = read_disruption_rules(spec.disruptions, *placement, warnings);
   if (!disruptions) return fail(std::move(disruptions.error()));
-  return ScenarioRules{*std::move(policies), *placement, *std::move(transformations),
+  const auto errors =
+      in_option("--prediction-error", PredictionErrorRule::parse(spec.pricing.prediction_error));
+  if (!errors) return fail(errors.error());
+  return ScenarioRules{*std::move(policies), *placement, *std::move(transformations), *errors,
                        *std::move(disruptions)};
 }
 
+/// Reads the cluster that jobs are generated for and that a load is stated for, if one is named.
+Result<void> take_reference(const ScenarioSpec& spec, const PricingArguments& located, ScenarioParts& parts,
+                            std::vector<std::string>& warnings, PricingPool& pool) {
+  if (spec.reference.empty()) return {};
+  const bool is_generated = spec.trace.files.empty();
+  if (!is_generated && spec.transformations.load == 0)
+    warnings.emplace_back("--reference: without effect; it matters for generated jobs and for --load");
+  auto reference = ClusterSpec::parse(spec.files.locate(spec.reference));
+  if (!reference) return fail(in_option("--reference", reference.error()));
+  parts.reference = *std::move(reference);
+  note_all(parts, NoteKind::Cluster, parts.reference->notes);
+  if (!parts.reference->file.empty()) {
+    if (auto taken = take_file("reference", parts.reference->file, parts); !taken) return taken;
+  }
+  if (!is_generated) return {};
+  std::vector<std::string> more;
+  auto pricing = pool.take(located, parts.reference, more);
+  if (!pricing) return fail(pricing.error());
+  parts.reference_pricing = *std::move(pricing);
+  for (std::string& warning : more) {
+    if (std::ranges::find(warnings, warning) == warnings.end()) warnings.push_back(std::move(warning));
+  }
+  return {};
+}
+
 /// Reads the cluster, the predictor of run times, and the trace (if any).
-Result<void> read_inputs(const ScenarioSpec& spec, ScenarioParts& parts, std::vector<std::string>& warnings) {
+Result<void> read_inputs(const ScenarioSpec& spec, ScenarioParts& parts, std::vector<std::string>& warnings,
+                         PricingPool& pool) {
   std::optional<ClusterSpec> cluster;
   if (!spec.cluster.empty()) {
     auto given = ClusterSpec::parse(spec.files.locate(spec.cluster));
@@ -295,9 +334,10 @@ Result<void> read_inputs(const ScenarioSpec& spec, ScenarioParts& parts, std::ve
   PricingArguments located = spec.pricing;
   located.profile = spec.files.locate(located.profile);
   located.calibration = spec.files.locate(located.calibration);
-  auto pricing = ClusterPricing::open(located, cluster, warnings);
+  auto pricing = pool.take(located, cluster, warnings);
   if (!pricing) return fail(pricing.error());
-  parts.pricing = std::make_unique<ClusterPricing>(*std::move(pricing));
+  parts.pricing = *std::move(pricing);
+  if (auto taken = take_reference(spec, located, parts, warnings, pool); !taken) return taken;
   for (const auto& [label, path] : parts.pricing->files()) {
     if (auto taken = take_file(label, path, parts); !taken) return taken;
   }
@@ -456,12 +496,34 @@ void keep_to_types_with_plan(ScenarioParts& parts) {
                    jobs == 1 ? "keeps" : "keep"));
 }
 
+/// Predicts run times of generated jobs on the cluster, after they were made for another one.
+void price_on_cluster(const CurvesByType& curves, ScenarioParts& parts) {
+  const PredictedRunTimes done = predict_run_times(parts.workload, curves);
+  if (done.without_plan > 0)
+    note(parts, NoteKind::RunTimes, done.without_plan,
+         fmt::format("run times of {} are those on {}: no plan on the GPUs requested here",
+                     count_of(done.without_plan, "job"), parts.reference->describe()));
+}
+
+/// Draws errors of predicted run times.
+void take_run_time_errors(const PredictionErrorRule& rule, const CurvesByType& curves,
+                          const ScenarioSpec& spec, ScenarioParts& parts) {
+  if (rule.kind == PredictionErrorRule::Kind::None) return;
+  auto errors = std::make_unique<DrawnRunTimeErrors>(rule, parts.workload, curves, spec.transformations.seed);
+  parts.time_factors = errors->factors_on_request(parts.workload);
+  parts.run_time_errors = std::move(errors);
+  take_notes(parts, run_time_error_notes(spec.pricing.prediction_error, parts));
+}
+
 /// Generates jobs if no trace is given, and transforms them. Gives each job a duration, its speed by site
 /// and, under elastic policies, its throughput curve.
-Result<void> complete_jobs(const ScenarioSpec& spec, Transformations transformations, ScenarioParts& parts,
+Result<void> complete_jobs(const ScenarioSpec& spec, Transformations transformations,
+                           const PredictionErrorRule& errors, ScenarioParts& parts,
                            std::vector<std::string>& warnings) {
   keep_to_types_with_plan(parts);
   CurvesByType curves = parts.pricing->on(parts.cluster, parts.workload);
+  // Generated jobs are those of the reference: their work and deadlines stay the same on every cluster.
+  if (parts.reference_pricing) curves = parts.reference_pricing->on(*parts.reference, parts.workload);
   bool predicted = transformations.models.kind != ModelMix::Kind::None;
   if (spec.trace.files.empty()) {
     auto day = generate_default_day(transformations.models, spec.transformations, curves, parts);
@@ -481,14 +543,19 @@ Result<void> complete_jobs(const ScenarioSpec& spec, Transformations transformat
   if (!changes) return fail(changes.error());
   note_all(parts, NoteKind::Changed, *changes);
   if (!spec.trace.files.empty() && spec.transformations.load > 0) {
-    auto scaled = slice_trace(parts.workload,
-                              {.load = spec.transformations.load, .cluster = parts.cluster.total_gpus()});
+    auto scaled = slice_trace(
+        parts.workload, {.load = spec.transformations.load, .cluster = load_cluster(parts).total_gpus()});
     if (!scaled) return fail(in_option("--load", std::move(scaled.error())));
     note_all(parts, NoteKind::Changed, *scaled);
   }
+  if (parts.reference)
+    parts.reference_load =
+        trace_totals(parts.workload)
+            .offered_load(parts.reference->total_gpus(), info_of(parts.placement).shares_gpus);
   parts.deadlines_are_made = transformations.deadlines && num_deadlines() > 0 && deadlines_of_trace == 0;
   keep_to_types_with_plan(parts);  // with the models that they were given
   curves = parts.pricing->on(parts.cluster, parts.workload);
+  if (parts.reference_pricing) price_on_cluster(curves, parts);
   if (auto tight = tight_deadlines(parts.workload)) parts.notes.push_back(*std::move(tight));
   if (predicted) parts.provenance.emplace_back("run times", parts.pricing->describe());
   const bool any_elastic = std::ranges::any_of(parts.policies, &PreparedPolicy::is_elastic);
@@ -498,6 +565,7 @@ Result<void> complete_jobs(const ScenarioSpec& spec, Transformations transformat
     if (auto taken = take_curves(spec.trace.strict, parts); !taken) return taken;
     parts.has_curves = true;
   }
+  take_run_time_errors(errors, curves, spec, parts);
   return note_prices(spec, predicted, keeps_durations, parts, warnings);
 }
 
@@ -556,8 +624,12 @@ Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& 
   return prepared;
 }
 
+bool has_run_time_errors(const PreparedPolicy& policy, const ScenarioParts& parts) {
+  return parts.run_time_errors && policy.policy->supports_disruptions() && !policy.policy->repeats_log();
+}
+
 Result<ScenarioParts> prepare_parts(ScenarioSpec given, const PolicyRegistry& registry,
-                                    std::vector<std::string>& warnings) {
+                                    std::vector<std::string>& warnings, PricingPool& pool) {
   const auto start = std::chrono::steady_clock::now();
   ScenarioParts parts;
   parts.spec = std::move(given);
@@ -566,14 +638,15 @@ Result<ScenarioParts> prepare_parts(ScenarioSpec given, const PolicyRegistry& re
   if (!rules) return fail(rules.error());
   parts.policies = std::move(rules->policies);
   parts.placement = rules->placement;
-  if (auto read = read_inputs(spec, parts, warnings); !read) return fail(read.error());
+  if (auto read = read_inputs(spec, parts, warnings, pool); !read) return fail(read.error());
   if (auto taken = take_prices(spec, parts); !taken) return fail(taken.error());
   if (auto taken = take_tenants(spec, parts, warnings); !taken) return fail(taken.error());
   take_policy_files(parts);
-  if (auto done = complete_jobs(spec, rules->transformations, parts, warnings); !done)
+  if (auto done = complete_jobs(spec, rules->transformations, rules->errors, parts, warnings); !done)
     return fail(done.error());
   const bool types_differ = parts.gang_speed_model && info_of(parts.placement).knows_nodes;
-  auto about_policies = policy_notes(parts.workload, parts.cluster, types_differ, parts.policies);
+  auto about_policies = policy_notes(parts.workload, parts.cluster, types_differ,
+                                     parts.run_time_errors != nullptr, parts.policies);
   if (!about_policies) return fail(about_policies.error());
   take_notes(parts, *std::move(about_policies));
   if (auto checked = check_policies(parts); !checked) return fail(checked.error());

@@ -22,6 +22,7 @@
 #include "traces/reading/trace.hpp"
 #include "workloads/jobs/gang_speed_model.hpp"
 #include "workloads/jobs/job.hpp"
+#include "workloads/jobs/run_time_errors.hpp"
 #include "workloads/physical/extrapolation_list.hpp"
 
 namespace vtrain {
@@ -41,6 +42,12 @@ struct PreparedPolicy {
 Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& files,
                                       const PolicyRegistry& registry);
 
+struct ScenarioParts;
+
+/// True if jobs run longer or shorter than a policy knows: not under policies that compute progress
+/// themselves or that repeat a log.
+bool has_run_time_errors(const PreparedPolicy& policy, const ScenarioParts& parts);
+
 /// The jobs, their cluster, the policies, and the sources of all of them.
 struct ScenarioParts {
   ScenarioSpec spec;
@@ -49,12 +56,19 @@ struct ScenarioParts {
   GpuPrices prices{};
   TenantTree tenants;
   PlacementKind placement = PlacementKind::Count;
-  std::optional<JobGrouping> by{};            ///< property of jobs that groups figures
-  std::vector<PreparedPolicy> policies{};     ///< policies of the spec, each for its first run
-  bool has_curves = false;                    ///< jobs have curves, for elastic policies
-  std::unique_ptr<ClusterPricing> pricing{};  ///< prices jobs given by model and iterations
+  std::optional<JobGrouping> by{};         ///< property of jobs that groups figures
+  std::vector<PreparedPolicy> policies{};  ///< policies of the spec, each for its first run
+  bool has_curves = false;                 ///< jobs have curves, for elastic policies
+  PricingHandle pricing{};                 ///< prices jobs given by model and iterations
+  /// Cluster that jobs are generated for and that a load is stated for; none: `cluster`.
+  std::optional<ClusterSpec> reference{};
+  double reference_load = 0;          ///< offered load on the reference, if there is one
+  PricingHandle reference_pricing{};  ///< prices generated jobs where there is a reference
   /// Speeds of the jobs that the predictor can price; refers to `pricing`.
   std::unique_ptr<GangSpeedModel> gang_speed_model{};
+  /// Errors of predicted run times, which policies do not know; null: none.
+  std::unique_ptr<RunTimeErrors> run_time_errors{};
+  std::vector<double> time_factors{};        ///< true over predicted time on the GPUs requested, by `JobId`
   std::optional<Disruptions> disruptions{};  ///< none: only policies interrupt jobs
   /// True if the only disruption is the default cost of interruptions. Policies that do not support
   /// disruptions then run without it.
@@ -75,8 +89,8 @@ struct ScenarioParts {
 };
 
 /// Makes the policies, reads or generates the jobs, gives each a duration and a deadline, and reads the
-/// cluster. Adds options without effect to `warnings`, also on failure.
+/// cluster. Adds options without effect to `warnings`, also on failure. Prices come from `pool`.
 Result<ScenarioParts> prepare_parts(ScenarioSpec spec, const PolicyRegistry& registry,
-                                    std::vector<std::string>& warnings);
+                                    std::vector<std::string>& warnings, PricingPool& pool);
 
 }  // namespace vtrain

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -221,6 +223,45 @@ CurvesByType ClusterPricing::on(const ClusterSpec& cluster, const Workload& work
     allowed.emplace_back(numbers.begin(), numbers.end());
   }
   return {std::move(of_type), std::move(allowed)};
+}
+
+/// Idle pricings by what they were opened with.
+struct PricingPool::Idle {
+  std::mutex mutex;
+  std::multimap<std::string, std::unique_ptr<ClusterPricing>> pricings;
+};
+
+PricingPool::PricingPool() : idle_(std::make_shared<Idle>()) {}
+
+Result<PricingHandle> PricingPool::take(const PricingArguments& arguments,
+                                        const std::optional<ClusterSpec>& cluster,
+                                        std::vector<std::string>& warnings) {
+  std::string key = fmt::format("{}\n{}\n{}\n{}\n{}", arguments.profile, arguments.stack,
+                                arguments.calibration, arguments.kind, arguments.no_cache);
+  if (cluster) {
+    for (const NodeGroup& nodes : largest_nodes(*cluster))
+      key +=
+          fmt::format("\n{} {} {}", nodes.gpu_type, nodes.gpus_per_node.value, nodes.gpus_per_island.value);
+  }
+  std::unique_ptr<ClusterPricing> pricing;
+  {
+    const std::lock_guard lock(idle_->mutex);
+    const auto known = idle_->pricings.find(key);
+    if (known != idle_->pricings.end()) {
+      pricing = std::move(known->second);
+      idle_->pricings.erase(known);
+    }
+  }
+  if (!pricing) {
+    auto opened = ClusterPricing::open(arguments, cluster, warnings);
+    if (!opened) return fail(std::move(opened.error()));
+    pricing = std::make_unique<ClusterPricing>(*std::move(opened));
+  }
+  return PricingHandle(pricing.release(), [idle = idle_, key = std::move(key)](ClusterPricing* used) {
+    std::unique_ptr<ClusterPricing> returned(used);
+    const std::lock_guard lock(idle->mutex);
+    idle->pricings.emplace(key, std::move(returned));
+  });
 }
 
 std::string ClusterPricing::plans() const {

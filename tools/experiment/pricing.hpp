@@ -1,6 +1,7 @@
 /// Run times of jobs from the predictor, on the GPUs of a cluster.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,6 +77,26 @@ class ClusterPricing {
   bool elastic_ = true;
   std::vector<std::string> assumptions_;
   std::string missing_profile_;
+};
+
+/// A pricing that returns to its pool.
+using PricingHandle = std::unique_ptr<ClusterPricing, std::function<void(ClusterPricing*)>>;
+
+/// Pricings that scenarios use one after the other, so that each iteration time is predicted once for each
+/// scenario of a time. Results do not depend on it. Threads may share it.
+class PricingPool {
+ public:
+  PricingPool();
+
+  /// An idle pricing of these arguments and of a cluster with the same nodes, or a new one
+  /// (`ClusterPricing::open`). Only a new one warns. A handle may outlive the pool.
+  Result<PricingHandle> take(const PricingArguments& arguments, const std::optional<ClusterSpec>& cluster,
+                             std::vector<std::string>& warnings);
+
+ private:
+  struct Idle;
+
+  std::shared_ptr<Idle> idle_;
 };
 
 /// Gives the jobs curves (`make_elastic`), unless `--curves none`. Returns sentences on elastic jobs,

@@ -66,8 +66,14 @@ Scenario::~Scenario() = default;
 
 Result<Scenario> Scenario::prepare(ScenarioSpec spec, std::vector<std::string>& warnings,
                                    const PolicyRegistry& registry) {
+  PricingPool pool;
+  return prepare(std::move(spec), warnings, pool, registry);
+}
+
+Result<Scenario> Scenario::prepare(ScenarioSpec spec, std::vector<std::string>& warnings, PricingPool& pool,
+                                   const PolicyRegistry& registry) {
   return without_exceptions([&]() -> Result<Scenario> {
-    auto parts = prepare_parts(std::move(spec), registry, warnings);
+    auto parts = prepare_parts(std::move(spec), registry, warnings, pool);
     if (!parts) return fail(std::move(parts.error()));
     if (!parts->spec.by.empty()) {
       const auto by = parse_grouping(parts->spec.by, parts->workload);
@@ -97,6 +103,7 @@ Result<RunResult> Scenario::run(const std::string& policy, const RunOptions& opt
                                        .policy_name = prepared->spec,
                                        .disruptions = is_disrupted ? &*parts.disruptions : nullptr,
                                        .gang_speed_model = parts.gang_speed_model.get(),
+                                       .run_time_errors = parts.run_time_errors.get(),
                                        .tenants = &parts.tenants,
                                        .jobs_done = options.jobs_done,
                                        .reasons = options.reasons};
@@ -104,6 +111,7 @@ Result<RunResult> Scenario::run(const std::string& policy, const RunOptions& opt
     auto result = simulate(parts.workload, parts.cluster, *prepared->policy, simulation);
     const double wall_s = Seconds(std::chrono::steady_clock::now() - start).count();
     if (!result) return fail(std::move(result.error()));
+    if (has_run_time_errors(*prepared, parts)) result->time_factors = parts.time_factors;
     Summary summary = summarize(parts.workload, parts.cluster, *result, policy, parts.by, parts.prices);
     if (simulation.record_holdings) {
       summary.shares = summarize_tenant_shares(parts.workload, parts.cluster, parts.tenants, *result);
@@ -139,6 +147,12 @@ const Workload& Scenario::workload() const {
 }
 const ClusterSpec& Scenario::cluster() const {
   return state_->parts.cluster;
+}
+const std::optional<ClusterSpec>& Scenario::reference() const {
+  return state_->parts.reference;
+}
+double Scenario::reference_load() const {
+  return state_->parts.reference_load;
 }
 const GpuPrices& Scenario::prices() const {
   return state_->parts.prices;

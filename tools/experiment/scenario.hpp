@@ -27,6 +27,7 @@
 namespace vtrain {
 
 class ExtrapolationList;
+class PricingPool;
 
 struct ScenarioParts;
 
@@ -57,6 +58,9 @@ class Scenario {
   /// looked up in `registry`, which must outlive the scenario.
   static Result<Scenario> prepare(ScenarioSpec spec, std::vector<std::string>& warnings,
                                   const PolicyRegistry& registry = PolicyRegistry::built_in());
+  /// Prepares a scenario with predictions of earlier ones.
+  static Result<Scenario> prepare(ScenarioSpec spec, std::vector<std::string>& warnings, PricingPool& pool,
+                                  const PolicyRegistry& registry = PolicyRegistry::built_in());
   /// Takes over the inputs of another, which may then only be destroyed or assigned to.
   Scenario(Scenario&&) noexcept;
   /// Takes over the inputs of another, which may then only be destroyed or assigned to.
@@ -75,6 +79,10 @@ class Scenario {
   const Workload& workload() const;
   /// Cluster of the spec, or of the trace.
   const ClusterSpec& cluster() const;
+  /// Cluster that jobs are generated for and that the load is stated for; none: that of the jobs' replay.
+  const std::optional<ClusterSpec>& reference() const;
+  /// Offered load of the jobs on the reference, 0 without one.
+  double reference_load() const;
   /// Prices of the cluster's GPUs; empty if none is given.
   const GpuPrices& prices() const;
   /// Tenants that share the cluster; empty if none is given.

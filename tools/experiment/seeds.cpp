@@ -10,6 +10,7 @@
 #include "core/base/strings.hpp"
 #include "core/io/input.hpp"
 #include "tools/experiment/in_parallel.hpp"
+#include "tools/experiment/pricing.hpp"
 #include "traces/editing/resample.hpp"
 
 namespace vtrain {
@@ -27,9 +28,9 @@ ScenarioSpec with_seed(const Scenario& scenario, std::uint64_t seed, std::string
 }
 
 Result<SeededRuns> replay_seed(const Scenario& scenario, std::uint64_t seed, std::string_view resample,
-                               std::atomic<std::int64_t>* done) {
+                               PricingPool& pool, std::atomic<std::int64_t>* done) {
   std::vector<std::string> warnings;  // those of the scenario have been shown
-  const auto prepared = Scenario::prepare(with_seed(scenario, seed, resample), warnings);
+  const auto prepared = Scenario::prepare(with_seed(scenario, seed, resample), warnings, pool);
   if (!prepared) return fail(prepared.error());
   SeededRuns runs{.seed = seed};
   for (const std::string& policy : prepared->spec().policies) {
@@ -71,8 +72,7 @@ Result<std::vector<std::uint64_t>> parse_seeds(std::string_view text) {
   return seeds;
 }
 
-Result<SeedStudy> replay_seeds(const Scenario& scenario, std::span<const std::uint64_t> seeds,
-                               const SeedOptions& options) {
+Result<void> check_can_repeat(const Scenario& scenario) {
   for (const std::string& path : scenario.input_paths()) {
     if (is_read_once(path))
       return fail({.field = "--seeds",
@@ -81,16 +81,27 @@ Result<SeedStudy> replay_seeds(const Scenario& scenario, std::span<const std::ui
                        "(--seed)",
                        path)});
   }
-  SeedStudy study{.policies = scenario.spec().policies};
+  return {};
+}
+
+std::string resampling_of(const Scenario& scenario) {
   const std::string& wanted = scenario.spec().transformations.resample;
+  if (wanted != "auto") return wanted;
   const bool is_generated = scenario.spec().trace.files.empty();
-  study.resampled = wanted != "auto" ? wanted : is_generated ? "none" : fitting_blocks(scenario.workload());
+  return is_generated ? "none" : std::string(fitting_blocks(scenario.workload()));
+}
+
+Result<SeedStudy> replay_seeds(const Scenario& scenario, std::span<const std::uint64_t> seeds,
+                               const SeedOptions& options) {
+  if (auto checked = check_can_repeat(scenario); !checked) return fail(std::move(checked.error()));
+  SeedStudy study{.policies = scenario.spec().policies, .resampled = resampling_of(scenario)};
   std::vector<std::optional<Result<SeededRuns>>> results(seeds.size());
+  PricingPool pool;
   do_in_parallel(options.threads, seeds.size(), [&](std::size_t i) {
     const bool is_finished = !options.finished.empty() && study.resampled == "none" &&
                              seeds[i] == scenario.spec().transformations.seed;
     results[i] = is_finished ? take_finished(seeds[i], options)
-                             : replay_seed(scenario, seeds[i], study.resampled, options.replays_done);
+                             : replay_seed(scenario, seeds[i], study.resampled, pool, options.replays_done);
     return results[i]->has_value();
   });
   for (auto& result : results) {

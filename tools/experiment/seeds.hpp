@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,12 @@ struct SeedOptions {
 
 /// Reads `1-20`, `7` or `1,4,9-12`: up to 10,000 seeds, ascending. The error carries only the message.
 Result<std::vector<std::uint64_t>> parse_seeds(std::string_view text);
+
+/// Error if a scenario has an input that can be read only once, as its jobs are to be made anew.
+Result<void> check_can_repeat(const Scenario& scenario);
+
+/// What several seeds draw anew of a scenario's trace: `none`, `days` or `weeks`.
+std::string resampling_of(const Scenario& scenario);
 
 /// Replays the spec of a scenario under all its policies and these seeds. Generated jobs are made anew, and
 /// the blocks of a trace that fit (`fitting_blocks`) drawn anew. Errors: an input that can be read only once;

@@ -38,8 +38,10 @@ struct SpecFiles {
 
 /// Request for a replay: jobs, cluster, policies, rules and outputs. Defaults are those of `vtrain replay`.
 struct ScenarioSpec {
-  TraceArguments trace{};     ///< without files: the embedded default, a generated day of LLM jobs
-  std::string cluster{};      ///< empty: the trace's cluster, or the default
+  TraceArguments trace{};  ///< without files: the embedded default, a generated day of LLM jobs
+  std::string cluster{};   ///< empty: the trace's cluster, or the default
+  /// Cluster that jobs are generated for and that a load is stated for; empty: `cluster`.
+  std::string reference{};
   std::string tenant_tree{};  ///< file; empty: the cluster's virtual clusters, if it has any
   /// A name of `placements()`, or `auto`: `consolidate` for the embedded default, `count` for a trace.
   std::string placement = "auto";
@@ -50,6 +52,7 @@ struct ScenarioSpec {
   std::string seeds{};     ///< of `compare`: `1-20` or `1,4,9`; empty: the one of `transformations`
   std::string baseline{};  ///< of `compare`: policy that the others are compared with; empty: the best
   std::vector<std::string> vary{};   ///< of `compare`: `KEY=V1,V2,...` (`variation.hpp`)
+  std::string goal{};                ///< of `size`: `deadlines=95%`, `p95-wait=1h` (`sizing.hpp`)
   std::vector<std::string> price{};  ///< prices of GPU-hours, `TYPE=PRICE/h` or `PRICE/h`; empty: none
   std::string timeline = "auto";     ///< `always`, `never` or `auto`
   std::string by{};                  ///< `tenant`, `user`, `queue`, `type` or `size`; empty: none

@@ -125,6 +125,9 @@ void add_cluster_options(CLI::App& command, ScenarioSpec& spec) {
       "--cluster", spec.cluster,
       "Cluster as NODESxGPUS:TYPE, for instance 16x8:a100, groups joined by +; or a file: JSON, or a table "
       "of nodes of a published trace, a simulator or Slurm (see `vtrain clusters`)");
+  command.add_option("--reference", spec.reference,
+                     "Cluster that jobs are generated for and --load is stated for, so that the jobs stay "
+                     "the same on other clusters; default: --cluster");
   command.add_option("--tenant-tree", spec.tenant_tree,
                      "JSON file of tenants with weights and quotas, partitions and QoS (docs/tenants.md); "
                      "default: the virtual clusters of the cluster's table, if any");
@@ -242,7 +245,14 @@ void add_scenario_options(CLI::App& command, ScenarioSpec& spec) {
     add_trace_options(command, spec.trace);
   });
   in_group(command, "Cluster", [&] { add_cluster_options(command, spec); });
-  in_group(command, "Predicted run times", [&] { add_pricing_options(command, spec.pricing); });
+  in_group(command, "Predicted run times", [&] {
+    add_pricing_options(command, spec.pricing);
+    command
+        .add_option("--prediction-error", spec.pricing.prediction_error,
+                    "Let true run times differ from the predicted ones, which policies know: none, empirical "
+                    "(errors of the validated runs), lognormal:SIGMA (such as 0.1)")
+        ->capture_default_str();
+  });
   in_group(command, "Changes to the jobs", [&] {
     add_transformation_options(command, spec.transformations);
     command

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 #include <variant>
+#include <vector>
 
 #include "core/base/numbers.hpp"
 #include "core/io/csv.hpp"
@@ -36,7 +37,10 @@ void append_value(std::string& out, const JobValue& value, CellText cells) {
 void write_jobs_csv(OutputFile& file, const Workload& workload, const SimulationResult& result,
                     const GpuPrices& prices, CellText cells) {
   std::string row;
+  std::vector<JobColumn> columns;
   for (const JobColumn& column : job_columns()) {
+    if (column.only_with_errors && result.time_factors.empty()) continue;
+    columns.push_back(column);
     row += row.empty() ? "" : ",";
     row += column.name;
   }
@@ -44,9 +48,10 @@ void write_jobs_csv(OutputFile& file, const Workload& workload, const Simulation
   // Written row by row: a million rows need no second copy in memory.
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
     row.clear();
-    const JobRow job{workload, workload.jobs[i], result.outcomes[i],
-                     prices.cost(result, JobId(static_cast<std::uint32_t>(i)))};
-    for (const JobColumn& column : job_columns()) {
+    JobRow job{workload, workload.jobs[i], result.outcomes[i],
+               prices.cost(result, JobId(static_cast<std::uint32_t>(i)))};
+    if (!result.time_factors.empty()) job.time_factor = result.time_factors[i];
+    for (const JobColumn& column : columns) {
       append_value(row, column.value(job), cells);
       row += ',';
     }

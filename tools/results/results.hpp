@@ -15,7 +15,9 @@
 #include "core/io/file.hpp"
 #include "core/io/staged_folder.hpp"
 #include "tools/experiment/scenario.hpp"
+#include "tools/experiment/sizing.hpp"
 #include "tools/report/seed_tables.hpp"
+#include "tools/report/size_tables.hpp"
 #include "tools/report/varied_tables.hpp"
 
 namespace vtrain {
@@ -77,6 +79,9 @@ struct RunPlace {
   std::string command{};            ///< command line as typed, for `run.json`
 };
 
+/// The jobs of a study of sizes and the cluster that their load is stated for.
+std::string jobs_of_sizes(const Scenario& scenario);
+
 /// HTML page of all runs of a scenario, and of other seeds of it if there are any.
 std::string scenario_report(const Scenario& scenario, const std::vector<RunResult>& runs,
                             const std::optional<SeedComparison>& seeds = std::nullopt);
@@ -93,6 +98,11 @@ Result<void> write_runs(StagedFolder& folder, const RunPlace& place, const Scena
 /// replaces the folder. `scenarios` are those of the combinations.
 Result<void> write_varied(StagedFolder& folder, const RunPlace& place, const ScenarioSpec& spec,
                           std::span<const Scenario> scenarios, const VariedComparison& comparison);
+
+/// Writes `size.csv`, `variations.csv`, `report.html` and `run.json`, whose spec repeats the study, and then
+/// replaces the folder. `largest` is the scenario of the largest cluster.
+Result<void> write_sizes(StagedFolder& folder, const RunPlace& place, const ScenarioSpec& spec,
+                         const Scenario& largest, const SizeStudy& study);
 
 /// Writes the files of every run to a new folder, or replaces an earlier run. A single run is at the top;
 /// several have folders of their own. Throws no exception.

@@ -23,6 +23,7 @@
 #include "tools/format/trace_description.hpp"
 #include "tools/report/headline.hpp"
 #include "tools/report/report.hpp"
+#include "tools/report/size_tables.hpp"
 #include "tools/results/results.hpp"
 #include "traces/editing/statistics.hpp"
 #include "workloads/physical/extrapolation_list.hpp"
@@ -39,6 +40,7 @@ constexpr std::string_view kReport = "report.html";
 constexpr std::string_view kExtrapolated = "extrapolated.csv";
 constexpr std::string_view kSeeds = "seeds.csv";
 constexpr std::string_view kVariations = "variations.csv";
+constexpr std::string_view kSizes = "size.csv";
 constexpr const char* kWallOfPolicies = "simulation_wall_s";
 /// The version of `run.json`; vtrain 0.1 wrote none.
 constexpr int kRunVersion = 2;
@@ -50,13 +52,13 @@ constexpr std::array<std::string_view, 5> kPolicyFiles = {"jobs.csv", "interrupt
 /// True if a file of this name may belong to a run.
 bool is_name_of_run_file(const std::string& name) {
   return name == kProvenance || name == kReport || name == kExtrapolated || name == kSeeds ||
-         name == kVariations ||
+         name == kVariations || name == kSizes ||
          std::find(kPolicyFiles.begin(), kPolicyFiles.end(), name) != kPolicyFiles.end();
 }
 
 /// Files that a run may write to its folder, with policies' files in these `places`.
 std::vector<fs::path> possible_files(const std::vector<std::string>& places) {
-  std::vector<fs::path> files = {kProvenance, kReport, kExtrapolated, kSeeds, kVariations};
+  std::vector<fs::path> files = {kProvenance, kReport, kExtrapolated, kSeeds, kVariations, kSizes};
   for (const std::string& place : places) {
     for (const std::string_view file : kPolicyFiles)
       files.push_back(fs::path(place) / file);
@@ -239,6 +241,15 @@ std::vector<std::string> hints_on(const Scenario& scenario, const std::vector<Ru
   return report::hints(report_input(scenario, runs));
 }
 
+std::string jobs_of_sizes(const Scenario& scenario) {
+  const std::string load =
+      scenario.reference() ? fmt::format(", load {} of {} (--reference)", as_load(scenario.reference_load()),
+                                         scenario.reference()->describe())
+                           : "";
+  return fmt::format("{}{}: the same on every size", count_of(std::ssize(scenario.workload().jobs), "job"),
+                     load);
+}
+
 ordered_json scenario_to_json(const Scenario& scenario) {
   const ScenarioSpec& spec = scenario.spec();
   const ClusterSpec& cluster = scenario.cluster();
@@ -300,6 +311,23 @@ Result<void> write_varied(StagedFolder& folder, const RunPlace& place, const Sce
   const std::string page = varied_report(
       comparison, {first.trace_name(), first.cluster().describe(), input.assumptions, input.provenance});
   if (auto added = folder.add(kVariations, varied_to_csv(comparison)); !added) return added;
+  if (auto added = folder.add(kProvenance, json_text(provenance)); !added) return added;
+  if (auto added = folder.add(kReport, page); !added) return added;
+  return folder.commit();
+}
+
+Result<void> write_sizes(StagedFolder& folder, const RunPlace& place, const ScenarioSpec& spec,
+                         const Scenario& largest, const SizeStudy& study) {
+  const std::vector<std::string> names = {std::string(kSizes), std::string(kVariations),
+                                          std::string(kProvenance), std::string(kReport)};
+  ordered_json provenance = run_to_json(place, largest, {}, names);
+  provenance["cluster"] = spec.cluster;
+  provenance["spec"] = spec_to_json(spec, largest.files(), place.folder);
+  const ReportInput input = report_input(largest, {});
+  const std::string page =
+      size_report(study, {largest.trace_name(), jobs_of_sizes(largest), input.assumptions, input.provenance});
+  if (auto added = folder.add(kSizes, size_curves_to_csv(study)); !added) return added;
+  if (auto added = folder.add(kVariations, size_replays_to_csv(study)); !added) return added;
   if (auto added = folder.add(kProvenance, json_text(provenance)); !added) return added;
   if (auto added = folder.add(kReport, page); !added) return added;
   return folder.commit();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -180,6 +182,42 @@ Uncertainty uncertainty_of(const RunTraits& traits, std::span<const ValidatedRun
   uncertainty.time = interval_of(std::move(times), widening);
   uncertainty.memory = interval_of(std::move(memories), widening);
   return uncertainty;
+}
+
+ErrorParts error_parts(const RunTraits& traits, std::span<const ValidatedRun> runs) {
+  ErrorParts parts;
+  std::vector<Weighted> sorted;
+  double total = 0;
+  for (const ValidatedRun& run : runs) {
+    parts.weights.push_back(weight_of(run.traits, traits));
+    sorted.push_back({std::log(run.time_ratio), parts.weights.back()});
+    total += parts.weights.back();
+  }
+  std::ranges::sort(sorted, {}, &Weighted::log_ratio);
+  const double median = quantile(sorted, total, 0.5);
+  const double widening = uncertainty_of(traits, runs).never_validated ? 2 : 1;
+  struct Group {
+    double weight = 0;
+    double sum = 0;
+  };
+  const auto group_of = [](const ValidatedRun& run) {
+    return run.traits.set_up == SetUp::Own ? "own " + run.source : "group " + run.group;
+  };
+  const auto error_of = [&](const ValidatedRun& run) {
+    return median + widening * (std::log(run.time_ratio) - median);
+  };
+  std::map<std::string, Group> groups;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Group& group = groups[group_of(runs[i])];
+    group.weight += parts.weights[i];
+    group.sum += parts.weights[i] * error_of(runs[i]);
+  }
+  for (const ValidatedRun& run : runs) {
+    const Group& group = groups[group_of(run)];
+    parts.common.push_back(group.sum / group.weight);
+    parts.own.push_back(error_of(run) - parts.common.back());
+  }
+  return parts;
 }
 
 Interval interval_of_logs(std::span<const double> log_ratios) {

@@ -104,6 +104,19 @@ inline constexpr std::int64_t kFewestSimilar = 3;
 Uncertainty uncertainty_of(const RunTraits& traits, std::span<const ValidatedRun> runs = validated_runs(),
                            std::string_view without = {});
 
+/// Errors of validated runs in two parts. A draw of `common` plus an independent draw of `own`, both by
+/// `weights`, has the mean of all errors.
+struct ErrorParts {
+  std::vector<double> weights{};  ///< weight of each run
+  /// Mean logarithm of measured over predicted time of the runs of its group, or of its source for users'
+  /// runs: what a set-up adds to every run.
+  std::vector<double> common{};
+  std::vector<double> own{};  ///< difference of the run from that mean
+};
+
+/// The parts for runs like this one, with the weights and the widening of `uncertainty_of`.
+ErrorParts error_parts(const RunTraits& traits, std::span<const ValidatedRun> runs = validated_runs());
+
 /// Fewest logs of a user's own runs that give an interval.
 inline constexpr std::size_t kFewestLogs = 3;
 

@@ -122,3 +122,29 @@ TEST_CASE("prediction_interval: three runs of one's own give Student's interval"
   CHECK(std::log(interval.high) == doctest::Approx(0.33717).epsilon(1e-4));
   CHECK(std::log(interval.low) == doctest::Approx(-0.33717).epsilon(1e-4));
 }
+
+TEST_CASE("prediction_interval: errors in two parts keep their mean, and their groups") {
+  std::vector<ValidatedRun> runs;
+  std::mt19937 random(5);
+  std::lognormal_distribution<double> draw(0.05, 0.1);
+  for (int i = 0; i < 60; ++i) {
+    runs.push_back(run_of((i % 3 + 1) * draw(random), i % 2 == 0 ? "torchtitan" : "megatron-core"));
+    runs.back().source = "source " + std::to_string(i % 3);
+  }
+  const ErrorParts parts = error_parts(kCase, runs);
+  REQUIRE(parts.weights.size() == runs.size());
+  double weight = 0;
+  double mean = 0;
+  double common = 0;
+  double own = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    weight += parts.weights[i];
+    mean += parts.weights[i] * std::log(runs[i].time_ratio);
+    common += parts.weights[i] * parts.common[i];
+    own += parts.weights[i] * parts.own[i];
+    CHECK(parts.common[i] + parts.own[i] == doctest::Approx(std::log(runs[i].time_ratio)));
+    CHECK(parts.common[i] == doctest::Approx(parts.common[i % 3]));
+  }
+  CHECK(common / weight == doctest::Approx(mean / weight));
+  CHECK(std::abs(own / weight) < 1e-12);
+}
