@@ -58,7 +58,12 @@ const Holder* NodePool::find(std::uint32_t job) const {
 void NodePool::take(Holder holder) {
   for (const std::uint32_t node : holder.nodes)
     free_[node].take(holder.request);
-  const auto place = std::ranges::upper_bound(holders_, holder.end, {}, &Holder::end);
+  insert(std::move(holder));
+}
+
+void NodePool::insert(Holder holder) {
+  const auto order = [](const Holder& each) { return std::pair(each.end, each.job); };
+  const auto place = std::ranges::upper_bound(holders_, order(holder), {}, order);
   holders_.insert(place, std::move(holder));
 }
 
@@ -67,8 +72,7 @@ void NodePool::set_end(std::uint32_t job, SimTime end) {
   Holder holder = std::move(*found);
   holders_.erase(found);
   holder.end = end;
-  const auto place = std::ranges::upper_bound(holders_, end, {}, &Holder::end);
-  holders_.insert(place, std::move(holder));
+  insert(std::move(holder));
 }
 
 void NodePool::release(std::uint32_t job) {
@@ -90,28 +94,36 @@ std::optional<std::vector<std::uint32_t>> NodePool::choose(const NodeRequest& re
 }
 
 std::optional<NodePool::Start> NodePool::earliest(const NodeRequest& request, const NodeSet& allowed,
-                                                  SimTime now, SimDuration linear) const {
-  if (auto nodes = choose(request, allowed)) return Start{now, *std::move(nodes)};
+                                                  const EndWindows& windows) const {
+  if (auto nodes = choose(request, allowed)) return Start{windows.now, *std::move(nodes)};
   std::vector<FreeNode> free = free_;
   SimDuration window = std::chrono::seconds(30);
   const auto meets = [&](const Holder& holder) {
     return std::ranges::any_of(holder.nodes, [&](std::uint32_t node) { return allowed.has(node); });
   };
+  std::optional<SimTime> half_minute;
   for (auto next = holders_.begin(); next != holders_.end();) {
-    const Holder* first = nullptr;
     const Holder* last = nullptr;
-    for (; next != holders_.end(); ++next) {
-      if (first != nullptr && next->end > saturating_sum(first->end, window)) break;
-      if (!meets(*next)) continue;
-      if (first == nullptr) first = &*next;
-      last = &*next;
-      for (const std::uint32_t node : next->nodes)
-        free[node].take(next->request, -1);
+    const auto is_beyond = [&] {
+      return next != holders_.end() && next->end > saturating_sum(*half_minute, window);
+    };
+    while (next != holders_.end()) {
+      const Holder& holder = *next++;
+      // As in Slurm, a job on other nodes is no reason to end the group, even beyond its window.
+      if (!meets(holder)) continue;
+      if (!half_minute)
+        half_minute = holder.end + (window - (holder.end.time_since_epoch() + windows.clock) % window);
+      last = &holder;
+      for (const std::uint32_t node : holder.nodes)
+        free[node].take(holder.request, -1);
+      if (is_beyond()) break;
     }
     if (last == nullptr) break;
-    window = linear.count() > 0 ? window + linear : window * 2;
+    do {
+      window = windows.linear.count() > 0 ? window + windows.linear : window * 2;
+    } while (is_beyond());
     if (auto nodes = choose(request, allowed, free))
-      return Start{std::max(last->end, now + std::chrono::nanoseconds(1)), *std::move(nodes)};
+      return Start{std::max(last->end, windows.now + std::chrono::seconds(1)), *std::move(nodes)};
   }
   return std::nullopt;
 }

@@ -45,6 +45,14 @@ struct Holder {
   std::vector<std::uint32_t> nodes{};  ///< ascending
 };
 
+/// Groups of ends for `NodePool::earliest`, as Slurm makes them to save tests: all that come within 30 s
+/// after the half-minute that follows the first end, then within windows of twice that length, and so on.
+struct EndWindows {
+  SimTime now{};         ///< now, in whole seconds
+  SimDuration linear{};  ///< `bf_window_linear`: a window grows by it; 0: it doubles
+  SimDuration clock{};   ///< what Slurm's clock is ahead of a whole half-minute at second 0
+};
+
 /// The nodes of the cluster with the jobs on them.
 class NodePool {
  public:
@@ -55,7 +63,7 @@ class NodePool {
   std::size_t size() const { return free_.size(); }
   /// What is left of each node now.
   const std::vector<FreeNode>& free() const { return free_; }
-  /// Jobs that hold nodes, by their latest ends, then in the order in which they came.
+  /// Jobs that hold nodes, by their latest ends, then by their numbers.
   const std::vector<Holder>& holders() const { return holders_; }
   /// Nodes of a job; null if it holds none. O(holders).
   const Holder* find(std::uint32_t job) const;
@@ -79,13 +87,14 @@ class NodePool {
     SimTime time{};
     std::vector<std::uint32_t> nodes{};
   };
-  /// The earliest start of a job among `allowed` nodes, if all jobs leave at their latest ends. As Slurm
-  /// does, it lets jobs leave in groups that end within a window of 30 s, which doubles (or grows by
-  /// `linear`) with every group. None if it never fits.
-  std::optional<Start> earliest(const NodeRequest& request, const NodeSet& allowed, SimTime now,
-                                SimDuration linear) const;
+  /// The earliest start of a job among `allowed` nodes, if all jobs leave at their latest ends. Jobs leave in
+  /// groups, and the start is the last end of a group. None if it never fits.
+  std::optional<Start> earliest(const NodeRequest& request, const NodeSet& allowed,
+                                const EndWindows& windows) const;
 
  private:
+  void insert(Holder holder);
+
   std::vector<FreeNode> free_;
   std::vector<Holder> holders_;
 };

@@ -6,6 +6,14 @@
 #include <utility>
 
 namespace vtrain::slurm {
+namespace {
+
+/// The whole second in which a time is: slurmctld knows no parts of seconds.
+SimTime whole_second(SimTime time) {
+  return time - time.time_since_epoch() % std::chrono::seconds(1);
+}
+
+}  // namespace
 
 Scheduler::Scheduler(const SchedulerState& state) : state_(state) {
   const Configuration& conf = state_.setup.configuration;
@@ -77,7 +85,7 @@ bool Scheduler::try_start(const QueueEntry& entry, const NodeSet& allowed, SimTi
   JobRecord& record = state_.jobs[entry.job];
   const auto nodes = state_.pool.choose(record.request, allowed);
   if (!nodes || !actions.start(entry.job, *nodes)) return false;
-  state_.pool.take({entry.job, saturating_sum(now, record.limit), record.request, *nodes});
+  state_.pool.take({entry.job, saturating_sum(whole_second(now), record.limit), record.request, *nodes});
   state_.limits.count_running(record.limited, 1);
   state_.dependencies.count_task(entry.job, 1);
   record.stage = JobStage::Running;
@@ -212,9 +220,10 @@ struct Scheduler::BackfillPass {
 
 void Scheduler::backfill_pass(SimTime now, Actions& actions) {
   sweep();
+  now = whole_second(now);
   const SchedulerConf& conf = state_.setup.configuration.scheduler;
   BackfillPass pass{.now = now,
-                    .map = BackfillMap(now, nodes_count()),
+                    .map = BackfillMap(slot_of(now), nodes_count()),
                     .promises = std::vector<std::int64_t>(partition_nodes_.size())};
   const auto beyond = [](std::int64_t limit, std::map<std::uint32_t, std::int64_t>& counts,
                          std::uint32_t key) { return limit > 0 && ++counts[key] > limit; };
@@ -244,10 +253,16 @@ bool Scheduler::may_promise(const QueueEntry& entry, BackfillPass& pass, SimTime
   return ++pass.promises[entry.partition] <= conf.bf_job_part_count_reserve;
 }
 
+SimTime Scheduler::slot_of(SimTime time) const {
+  const SimDuration resolution = std::chrono::seconds(state_.setup.configuration.scheduler.bf_resolution_s);
+  return time - (time.time_since_epoch() + state_.clock) % resolution;
+}
+
 void Scheduler::backfill(const QueueEntry& entry, BackfillPass& pass, Actions& actions) {
   const SchedulerConf& conf = state_.setup.configuration.scheduler;
   const JobRecord& record = state_.jobs[entry.job];
-  const SimDuration linear = std::chrono::seconds(conf.bf_window_linear_s);
+  const EndWindows windows{
+      .now = pass.now, .linear = std::chrono::seconds(conf.bf_window_linear_s), .clock = state_.clock};
   const SimDuration resolution = std::chrono::seconds(conf.bf_resolution_s);
   constexpr int kMostTries = 1000;
   SimTime from = pass.now;
@@ -257,14 +272,14 @@ void Scheduler::backfill(const QueueEntry& entry, BackfillPass& pass, Actions& a
     pass.map.keep_free(allowed, from, saturating_sum(from, record.limit), true);
     std::optional<NodePool::Start> start;
     if (allowed.count() >= static_cast<std::size_t>(record.request.nodes))
-      start = state_.pool.earliest(record.request, allowed, pass.now, linear);
+      start = state_.pool.earliest(record.request, allowed, windows);
     if (start && start->time <= pass.now && from == pass.now) {
       if (try_start(entry, allowed, pass.now, actions)) ++pass.started;
       return;
     }
     if (from == pass.now && try_preempt(entry, allowed, pass.now, actions)) {
       // Its nodes are kept for it until the jobs there have left.
-      start = state_.pool.earliest(record.request, allowed, pass.now, linear);
+      start = state_.pool.earliest(record.request, allowed, windows);
     }
     const SimTime time = start ? std::max(start->time, from) : from;
     if (!start || (later && time > *later)) {
@@ -273,13 +288,8 @@ void Scheduler::backfill(const QueueEntry& entry, BackfillPass& pass, Actions& a
       continue;
     }
     if (!may_promise(entry, pass, time)) return;
-    const auto whole = [&](SimTime at, bool up) {
-      const SimDuration since = at - pass.now;
-      const SimDuration rest = since % resolution;
-      return at - rest + (up && rest.count() > 0 ? resolution : SimDuration(0));
-    };
-    const SimTime begin = whole(time, false);
-    const SimTime end = whole(saturating_sum(time, record.limit), true);
+    const SimTime begin = slot_of(time);
+    const SimTime end = std::max(slot_of(saturating_sum(time, record.limit)), begin + resolution);
     NodeSet nodes(nodes_count());
     for (const std::uint32_t node : start->nodes)
       nodes.add(node);

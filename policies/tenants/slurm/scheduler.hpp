@@ -41,6 +41,7 @@ struct SchedulerState {
   NodePool& pool;
   RunningLimits& limits;
   DependencyBook& dependencies;
+  SimDuration clock{};  ///< what Slurm's clock is ahead of a whole half-minute at second 0
 };
 
 /// The queue with both schedulers.
@@ -87,6 +88,8 @@ class Scheduler {
   /// State of one backfill pass.
   struct BackfillPass;
   void backfill(const QueueEntry& entry, BackfillPass& pass, Actions& actions);
+  /// Begin of the slot of `bf_resolution` that holds a time.
+  SimTime slot_of(SimTime time) const;
   bool may_promise(const QueueEntry& entry, BackfillPass& pass, SimTime start) const;
 
   std::size_t nodes_count() const { return state_.setup.configuration.nodes.size(); }
