@@ -114,7 +114,8 @@ TEST_CASE("slurm: factors and priorities of frozen queues are those of sprio") {
     const auto result = run_vtrain("decide " + each.string() + " --policy slurm", work.path());
     REQUIRE_MESSAGE(result.exit_code == 0, result.err);
     std::map<std::pair<std::string, std::string>, json> rows;
-    for (const json& row : json::parse(result.out)["jobs"])
+    const json document = json::parse(result.out);
+    for (const json& row : document["jobs"])
       rows[{row["job_id"], row["partition"]}] = row;
     const auto priorities = words_of(each / "sprio.txt");
     CHECK(rows.size() == priorities.size() - 1);
