@@ -47,6 +47,7 @@ void PromisePolicy::schedule(SchedulingPass& pass) {
   reject_late(pass);
   choose_targets(pass);
   apply(pass);
+  if (give_refused(pass)) apply(pass);
   ask_to_wake(pass);
 }
 
@@ -270,6 +271,7 @@ void PromisePolicy::find_claims(SchedulingPass& pass) {
 void PromisePolicy::find_claim(LiveJob& job) {
   job.slack = kNever;
   job.target = kNoGear;
+  job.is_tried = false;
   double fastest = 0;
   for (const Gear& gear : job.gears)
     fastest = std::max(fastest, gear.speed);
@@ -433,6 +435,26 @@ void PromisePolicy::give_rest(LiveJob& job) {
   }
 }
 
+/// Gives GPUs that a job could not use, because it would be late on its gang or placement had none, to
+/// others. True if there are any.
+bool PromisePolicy::give_refused(const SchedulingPass& pass) {
+  bool any = false;
+  for (LiveJob& job : jobs_) {
+    if (job.runs() || job.target == kNoGear) continue;
+    give(job, kNoGear);
+    job.is_tried = any = true;
+  }
+  if (!any || pass.free_gpus().value == 0) return false;
+  for (const std::uint32_t i : order_) {
+    LiveJob& job = jobs_[i];
+    if (job.runs() || job.is_tried) continue;
+    give_base(job);
+    give_rest(job);
+  }
+  grow();
+  return true;
+}
+
 /// Gives GPUs that are left to the jobs that use them best, where the rest of the run gains more than the
 /// change costs.
 void PromisePolicy::grow() {
@@ -483,15 +505,16 @@ void PromisePolicy::apply(SchedulingPass& pass) {
   const auto wanted = [](const LiveJob& job) {
     return job.target == kNoGear ? 0 : job.gears[static_cast<std::size_t>(job.target)].gpus.gpus.value;
   };
-  // Jobs that stop or shrink make room for others. A job that moves to another type frees its GPUs first.
+  // Jobs that stop or shrink make room for others.
   for (const std::uint32_t i : order_) {
     LiveJob& job = jobs_[i];
     if (job.runs() && job.target == kNoGear) change(pass, job);
   }
   for (const std::uint32_t i : order_) {
     LiveJob& job = jobs_[i];
-    if (job.runs() && job.gear != job.target && wanted(job) < held(job)) change(pass, job);
+    if (job.runs() && !moves(job) && wanted(job) < held(job)) change(pass, job);
   }
+  leave_types(pass);
   for (const std::uint32_t i : order_) {
     LiveJob& job = jobs_[i];
     if (job.gear != job.target) change(pass, job);
@@ -500,14 +523,41 @@ void PromisePolicy::apply(SchedulingPass& pass) {
     secure(pass, jobs_[i]);
 }
 
-void PromisePolicy::change(SchedulingPass& pass, LiveJob& job) {
-  if (job.target == kNoGear) {
-    book(pass, job);
-    pass.preempt(job.id);
-    job.gear = kNoGear;
-    job.end = kNever;
-    return;
+bool PromisePolicy::moves(const LiveJob& job) {
+  return job.runs() && job.target != kNoGear &&
+         job.gears[static_cast<std::size_t>(job.gear)].pool !=
+             job.gears[static_cast<std::size_t>(job.target)].pool;
+}
+
+/// Moves jobs to other types before any job starts or grows, since they may hold the GPUs for that. They make
+/// room for each other; those that would wait in a circle are stopped, and start with all others.
+void PromisePolicy::leave_types(SchedulingPass& pass) {
+  bool any_left = true;
+  for (bool any_moved = true; any_left && any_moved;) {
+    any_left = any_moved = false;
+    for (const std::uint32_t i : order_) {
+      if (!moves(jobs_[i])) continue;
+      change(pass, jobs_[i]);
+      (moves(jobs_[i]) ? any_left : any_moved) = true;
+    }
   }
+  // Where placement may refuse a gang, stopped jobs might find no room.
+  if (!any_left || !any_gpus_) return;
+  for (LiveJob& job : jobs_) {
+    if (moves(job)) stop(pass, job);
+  }
+}
+
+void PromisePolicy::stop(SchedulingPass& pass, LiveJob& job) {
+  book(pass, job);
+  pass.preempt(job.id);
+  job.gear = kNoGear;
+  job.end = kNever;
+  job.is_tried = true;
+}
+
+void PromisePolicy::change(SchedulingPass& pass, LiveJob& job) {
+  if (job.target == kNoGear) return stop(pass, job);
   const Gear& gear = job.gears[static_cast<std::size_t>(job.target)];
   if (!job.runs()) {
     if (!starts_in_time(pass, job, gear) || !pass.try_start(job.id, gear.gpus)) return;
@@ -577,10 +627,18 @@ PlanTime PromisePolicy::due(const LiveJob& job) const {
                                                                : job.next.end;
 }
 
+PlanTime PromisePolicy::late_from(const LiveJob& job) const {
+  PlanTime shortest = kNever;
+  for (std::uint32_t gear = 0; gear < job.gears.size(); ++gear)
+    shortest = std::min(shortest, time_on(job, gear));
+  return job.deadline - shortest + 1;
+}
+
 void PromisePolicy::ask_to_wake(SchedulingPass& pass) {
   PlanTime next = kNever;
   for (const LiveJob& job : jobs_) {
     if (job.runs()) next = std::min(next, job.end);
+    if (options_.only_promised && !job.runs() && may_hope(job)) next = std::min(next, late_from(job));
     if (!job.promised() || job.plan.kind == WorkPlan::Kind::Keep) continue;
     if (job.claim != Claim::Must) next = std::min(next, due(job));
     for (const PlanBlock& block : std::span(job.plan.blocks).subspan(1)) {

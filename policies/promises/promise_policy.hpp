@@ -77,6 +77,7 @@ class PromisePolicy final : public Policy {
     PlanTime slack = kNever;  ///< time until its plan must hold GPUs, if it does no work until then
     PlanBlock next{};         ///< block in which that is
     std::int32_t target = kNoGear;
+    bool is_tried = false;  ///< it was stopped or could not start, and is not considered again
 
     bool runs() const { return gear != kNoGear; }
     bool promised() const { return plan.kind != WorkPlan::Kind::None; }
@@ -118,11 +119,16 @@ class PromisePolicy final : public Policy {
   void give_base(LiveJob& job);
   void give_back(LiveJob& job);
   void give_rest(LiveJob& job);
+  bool give_refused(const SchedulingPass& pass);
   void grow();
   bool fits(const LiveJob& job, std::uint32_t gear) const;
   void give(LiveJob& job, std::int32_t gear);
 
   void apply(SchedulingPass& pass);
+  /// True if a running job is to get GPUs of another type.
+  static bool moves(const LiveJob& job);
+  void leave_types(SchedulingPass& pass);
+  static void stop(SchedulingPass& pass, LiveJob& job);
   void change(SchedulingPass& pass, LiveJob& job);
   bool starts_in_time(SchedulingPass& pass, const LiveJob& job, const Gear& gear) const;
   void begin_segment(const SchedulingPass& pass, LiveJob& job);
@@ -130,6 +136,8 @@ class PromisePolicy final : public Policy {
   void reject_late(SchedulingPass& pass);
   /// Time at which the plan of a job must hold GPUs, if the job goes on as it is.
   PlanTime due(const LiveJob& job) const;
+  /// First time at which a job cannot be in time on any gang.
+  PlanTime late_from(const LiveJob& job) const;
   void ask_to_wake(SchedulingPass& pass);
 
   PromiseOptions options_;

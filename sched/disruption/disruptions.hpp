@@ -28,7 +28,7 @@ struct Disruptions {
   bool takes_nodes_out() const { return failures.has_value() || !outages.empty(); }
   /// True if anything disrupts jobs.
   bool any() const {
-    return takes_nodes_out() || interruption_cost.rule().kind != InterruptionRule::Kind::None ||
+    return takes_nodes_out() || !interruption_cost.rule().is_free() ||
            checkpoints.kind != CheckpointRule::Kind::None || spread_factor < 1;
   }
 };

@@ -37,6 +37,9 @@ struct InterruptionRule {
   Kind kind = Kind::None;  ///< rule for the cost
   SimDuration fixed{0};    ///< cost under `Fixed`
 
+  /// True if nothing costs any job time.
+  bool is_free() const { return kind == Kind::None || (kind == Kind::Fixed && fixed.count() == 0); }
+
   /// Reads `none`, `elasticflow`, `checkpoint` or a duration such as `30s`; a number alone is seconds.
   static Result<InterruptionRule> parse(std::string_view text);
 };

@@ -28,12 +28,12 @@ enum class MetricUnit : std::uint8_t {
 
 /// One number of a replay: a key in JSON, a column of tables. NaN means that the value does not exist.
 struct Metric {
-  std::string_view key{};          ///< key in `summary.json`; empty: not written there
-  std::string_view title{};        ///< title in tables; empty: only in JSON
-  std::string_view short_title{};  ///< title in the terminal, one or two lines; empty: only on the page
-  std::string_view meaning{};      ///< explanation for people, given if there is a title
-  MetricUnit unit = MetricUnit::Count;
-  Better better = Better::Neither;
+  std::string_view key{};               ///< key in `summary.json`; empty: not written there
+  std::string_view title{};             ///< title in tables; empty: only in JSON
+  std::string_view short_title{};       ///< title in the terminal, one or two lines; empty: only on the page
+  std::string_view meaning{};           ///< explanation for people, given if there is a title
+  MetricUnit unit = MetricUnit::Count;  ///< what a value counts
+  Better better = Better::Neither;      ///< better direction of the values
   /// True for figures over completed jobs: a policy that completes fewer is not compared by them.
   bool depends_on_completed = false;
   double (*of_jobs)(const JobFigures&) = nullptr;  ///< value over a set of jobs; null: none

@@ -31,7 +31,7 @@ Error gang_too_large_error(const Job& job, const Workload& workload, const Clust
 
 /// Checks that a policy and a placement allow disruptions of jobs.
 Result<void> check_can_be_disrupted(const Policy& policy, const SimulationOptions& options) {
-  if (options.disruptions == nullptr) return {};
+  if (options.disruptions == nullptr || !options.disruptions->any()) return {};
   if (!policy.supports_disruptions())
     return fail({.field = fmt::format("policy '{}'", options.policy_name),
                  .message = "computes the progress of jobs itself, as the simulator that it reproduces does, "

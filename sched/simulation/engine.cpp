@@ -37,7 +37,8 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
       open_(open),
       options_(options),
       policy_(policy),
-      disruptions_(options.disruptions),
+      disruptions_(options.disruptions != nullptr && options.disruptions->any() ? options.disruptions
+                                                                                : nullptr),
       gangs_(options.placement, cluster, workload, takes_nodes_out(options, open != nullptr),
              GpusByType::are_needed(cluster, workload, policy)) {
   overcommits_ = repeats_log_ && gangs_.overcommit();

@@ -16,6 +16,7 @@
 #include "tools/report/headline.hpp"
 #include "tools/report/page.hpp"
 #include "tools/report/summary.hpp"
+#include "tools/report/trade_offs.hpp"
 #include "traces/editing/statistics.hpp"
 
 namespace vtrain {
@@ -205,7 +206,7 @@ std::string render_report(const ReportInput& input) {
                             input.interruption_cost.empty() ? "" : " Assumed: ",
                             input.interruption_cost.empty() ? "" : input.interruption_cost + "."),
        .summary_html = seeds_html(input) + summary_table(input.runs) + hints_html(input) +
-                       loss_table(input.runs) + group_table_html(summaries_of(input.runs)),
+                       loss_table(input.runs) + trade_offs_html(input.runs) + group_table_html(summaries_of(input.runs)),
        .help = "Press a policy's name below a chart to hide it in all charts.",
        .figures_html = std::move(figures),
        .assumptions = input.assumptions,

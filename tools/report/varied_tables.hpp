@@ -19,9 +19,9 @@ struct VariedStudy {
 
 /// A whole comparison; not empty.
 struct VariedComparison {
-  std::vector<std::string> options{};  ///< names of the options that vary
-  std::vector<VariedStudy> studies{};  ///< for each combination of values
-  std::optional<std::size_t> baseline{};
+  std::vector<std::string> options{};     ///< names of the options that vary
+  std::vector<VariedStudy> studies{};     ///< for each combination of values
+  std::optional<std::size_t> baseline{};  ///< policy that the others are compared with; none: the best one
 };
 
 /// Which policy is best in how many combinations.
@@ -37,9 +37,10 @@ std::string varied_to_csv(const VariedComparison& comparison);
 
 /// Texts of the page beside the comparison. They may hold any bytes.
 struct VariedPage {
-  std::string trace_name{};
+  std::string trace_name{};                ///< name of the trace in the title
   std::string facts{};                     ///< jobs and cluster where nothing varies
   std::vector<std::string> assumptions{};  ///< of the first combination
+  /// Label and value, shown in this order.
   std::vector<std::pair<std::string, std::string>> provenance{};
 };
 

@@ -26,6 +26,7 @@
 #include "traces/reading/job_csv.hpp"
 #include "traces/reading/job_fields.hpp"
 #include "traces/reading/job_log.hpp"
+#include "traces/reading/log_rows.hpp"
 
 namespace vtrain {
 namespace {

@@ -49,18 +49,18 @@ std::string_view generation_of(const GpuProfile& profile);
 
 /// What tells how far a prediction is from validated runs.
 struct RunTraits {
-  SetUp set_up = SetUp::Own;
-  std::string stack{};       ///< name of the software stack
-  std::string profile{};     ///< base name of the GPU profile
-  std::string generation{};  ///< `generation_of` the profile
-  ModelKind kind = ModelKind::Dense;
+  SetUp set_up = SetUp::Own;          ///< who set the run up
+  std::string stack{};                ///< name of the software stack
+  std::string profile{};              ///< base name of the GPU profile
+  std::string generation{};           ///< `generation_of` the profile
+  ModelKind kind = ModelKind::Dense;  ///< kind of the model
 };
 
 /// A run that was measured and predicted.
 struct ValidatedRun {
-  std::string source{};  ///< document that published the run
-  std::string group{};   ///< part of the source with one GPU and one kind of model
-  RunTraits traits{};
+  std::string source{};                  ///< document that published the run
+  std::string group{};                   ///< part of the source with one GPU and one kind of model
+  RunTraits traits{};                    ///< what tells how far it is from others
   double time_ratio = 1;                 ///< measured over predicted time of an iteration
   std::optional<double> memory_ratio{};  ///< measured over predicted peak memory, if it was measured
 };
@@ -73,8 +73,8 @@ Result<std::vector<ValidatedRun>> parse_validated_runs(std::string text, const s
 
 /// A range of factors on a prediction.
 struct Interval {
-  double low = 1;
-  double high = 1;
+  double low = 1;   ///< lower end
+  double high = 1;  ///< upper end
 };
 
 /// Share of runs that an interval covers.

@@ -44,7 +44,7 @@ TEST_CASE("gang speed property: a job does its work and no more, however its gan
                                  "elasticflow:slot=5s", "elasticflow-edf"}) {
     for (const PlacementKind placement : {PlacementKind::Consolidate, PlacementKind::Yarn}) {
       for (std::uint64_t seed = 0; seed < rounds(6); ++seed) {
-        CAPTURE(spec);
+        const std::string name = spec; CAPTURE(name); CAPTURE(static_cast<int>(placement));
         CAPTURE(seed);
         const Workload workload = random_workload(seed, 120, kTotalGpus, std::chrono::seconds(1));
         Thirds speeds;
@@ -74,7 +74,7 @@ TEST_CASE("gang speed property: a job does its work and no more, however its gan
       }
     }
   }
-  CHECK(num_slowed > 300);
+  CHECK(num_slowed > enough(300));
 }
 
 TEST_CASE("gang speed property: where gangs are packed on one type nothing changes") {

@@ -157,9 +157,11 @@ class Counterfactual {
                           disruptions != nullptr ? disruptions : setting_.disruptions};
     const Explained after = explain(rest, cluster(), setting);
     if (!is_same_before(rest, after.result)) return std::nullopt;
-    // `conservative` may start it a little later: at a reservation that it made while the others were there.
+    // `conservative` may start it a little later: at a reservation that it made while the others were there,
+    // or while jobs ran that have ended. Then only that is its reason.
     if (setting_.spec.starts_with("conservative"))
-      return next_start(after.result, job) < next_start(before_.result, change_.job);
+      return next_start(after.result, job) < next_start(before_.result, change_.job) ||
+             last_reason(after, job) == WaitReason::NextDecision;
     return starts_at(after.result, job, change_.time) ||
            (change_.reason == WaitReason::Preempted && runs_at(after.result, job, change_.time));
   }
@@ -174,6 +176,15 @@ class Counterfactual {
       if (segment.begin >= change_.time) next = std::min(next, segment.begin);
     }
     return next;
+  }
+
+  /// Reason of a job at the instant.
+  WaitReason last_reason(const Explained& world, JobId job) const {
+    WaitReason reason = WaitReason::None;
+    for (const ReasonChange& change : changes_of(world.changes, job)) {
+      if (change.time <= change_.time) reason = change.reason;
+    }
+    return reason;
   }
 
   /// True if the jobs of both worlds held the same GPUs before the instant, and if of the others the same
@@ -390,7 +401,7 @@ TEST_CASE("reasons: a job starts once its reason is taken away") {
   for (const WaitReason reason : {WaitReason::Gpus, WaitReason::Type, WaitReason::Placement,
                                   WaitReason::Order, WaitReason::Reservation, WaitReason::Preempted}) {
     CAPTURE(info_of(reason).word);
-    CHECK(checked[reason] >= 10);
+    if (rounds_factor() >= 1) CHECK(checked[reason] >= 10);  // some are rare
   }
 }
 
@@ -419,7 +430,7 @@ TEST_CASE("reasons: a rejected job is admitted with the deadline that its reason
       }
     }
     CAPTURE(spec);
-    CHECK(checked >= 20);
+    CHECK(checked >= enough(20));
   }
 }
 

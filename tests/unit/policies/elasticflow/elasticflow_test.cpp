@@ -96,8 +96,8 @@ TEST_CASE("elasticflow: no admitted job is late; every job ends or is turned awa
           }
         }
       }
-      CHECK(admitted > 500);
-      CHECK(rejected_by_policy > 500);
+      CHECK(admitted > testing::enough(500));
+      CHECK(rejected_by_policy > testing::enough(500));
     }
   }
 }
@@ -136,8 +136,8 @@ TEST_CASE("elasticflow: no admitted job is late on GPUs of several types") {
         }
       }
     }
-    CHECK(admitted > 300);
-    CHECK(rejected_by_policy > 100);
+    CHECK(admitted > testing::enough(300));
+    CHECK(rejected_by_policy > testing::enough(100));
   }
 }
 
@@ -197,8 +197,10 @@ TEST_CASE(
   job.duration = std::chrono::seconds(1);
   workload.jobs.push_back(job);
   const ClusterSpec cluster = *ClusterSpec::parse("2x8");
-  const Disruptions disruptions;
-  const SimulationResult result = replay(workload, cluster, "elasticflow", {.disruptions = &disruptions});
+  Disruptions disruptions;
+  disruptions.interruption_cost = InterruptionCost(*InterruptionRule::parse("1s"), GpuCount(16));
+  const SimulationResult result =
+      replay(workload, cluster, "elasticflow:costs=free", {.disruptions = &disruptions});
   const Summary summary = summarize(workload, cluster, result, "elasticflow");
   CHECK(result.outcomes[0].end == SimTime(std::chrono::seconds(1)));
   CHECK(summary.gpu_utilization == doctest::Approx(4.0 / 16));

@@ -107,8 +107,47 @@ TEST_CASE("promises: no promised job is late, whatever interruptions, checkpoint
       }
     }
   }
-  CHECK(promises > 10'000);
-  CHECK(interruptions > 1'000);
+  CHECK(promises > enough(10'000));
+  CHECK(interruptions > enough(1'000));
+}
+
+TEST_CASE("promises: none is broken on several GPU types, where few jobs request one") {
+  std::int64_t promises = 0;
+  std::int64_t moves = 0;
+  for (const char* const spec : {"deadline", "elasticflow"}) {
+    for (const PlacementInfo& placement : placements()) {
+      for (const char* const cost : {"0.7s", "30s"}) {
+        for (std::size_t shape = 0; shape < kShapes.size(); ++shape) {
+          for (std::uint64_t seed = 1; seed <= rounds(6); ++seed) {
+            CAPTURE(spec);
+            CAPTURE(placement.name);
+            CAPTURE(cost);
+            CAPTURE(shape);
+            CAPTURE(seed);
+            Workload workload = random_elastic_workload(seed, kShapes[shape]);
+            for (std::size_t i = 0; i < workload.jobs.size(); i += 7)
+              workload.jobs[i].gpu_type = GpuTypeId(workload.gpu_types.add(i % 2 == 0 ? "a" : "b"));
+            const Disruptions disruptions = costs(cost, seed % 2 == 0);
+            const SimulationResult result =
+                replay(workload, "2x4:a+1x8:b+2x2:c", spec,
+                       {.placement = placement.kind, .record_segments = true, .disruptions = &disruptions});
+            for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
+              CAPTURE(i);
+              const JobOutcome& outcome = result.outcomes[i];
+              moves += outcome.preemptions + outcome.resizes;
+              if (!outcome.has_promise()) continue;
+              ++promises;
+              REQUIRE(outcome.state == JobState::Completed);
+              REQUIRE(outcome.finished <= workload.jobs[i].deadline);
+            }
+            check_gpus_in_use(result, 20);
+          }
+        }
+      }
+    }
+  }
+  CHECK(promises > enough(5'000));
+  CHECK(moves > enough(1'000));
 }
 
 TEST_CASE("promises: elasticflow rejects jobs with a deadline or keeps a promise to them") {
@@ -150,6 +189,34 @@ TEST_CASE("promises: without costs elasticflow that knows them has the schedule 
   }
 }
 
+TEST_CASE("promises: every job ends or is turned away, also where placement refuses gangs") {
+  for (const char* const spec : {"deadline", "elasticflow"}) {
+    for (const PlacementInfo& placement : placements()) {
+      for (std::uint64_t seed = 1; seed <= rounds(20); ++seed) {
+        CAPTURE(placement.name);
+        CAPTURE(seed);
+        const Workload workload = random_workload(seed, 120, 20, std::chrono::seconds(1));
+        SlowWhenSpread speeds;
+        const SimulationResult result = replay(workload, "2x8:a100+1x4:a100", spec,
+                                               {.placement = placement.kind, .gang_speed_model = &speeds});
+        for (const JobOutcome& outcome : result.outcomes)
+          REQUIRE(outcome.state != JobState::Unfinished);
+      }
+    }
+  }
+}
+
+TEST_CASE("promises: a job that would be late on its gang leaves the GPUs to others") {
+  // At 10 s job 1 needs 10 s of its 15 s on two nodes, but many more on the three that `yarn` has for it.
+  const Workload workload = make_workload({{0, 10, 20, 100}, {1, 10, 13, 25}, {2, 5, 8, -1}});
+  SlowWhenSpread speeds;
+  const SimulationResult result = replay(workload, "2x8:a100+1x4:a100", "elasticflow",
+                                         {.placement = PlacementKind::Yarn, .gang_speed_model = &speeds});
+  CHECK(result.outcomes[1].state == JobState::Rejected);
+  CHECK(to_seconds(result.outcomes[2].start) == 10);
+  CHECK(to_seconds(result.outcomes[2].finished) == 15);
+}
+
 TEST_CASE("promises: a job alone is rejected only if no plan is in time") {
   int rejected = 0;
   int in_time = 0;
@@ -182,8 +249,8 @@ TEST_CASE("promises: a job alone is rejected only if no plan is in time") {
       }
     }
   }
-  CHECK(rejected > 300);
-  CHECK(in_time > 300);
+  CHECK(rejected > enough(300));
+  CHECK(in_time > enough(300));
 }
 
 TEST_CASE("promises: a short job gets the GPUs of a long one that has time, and both are in time") {

@@ -222,7 +222,7 @@ TEST_CASE("solver: glpsol reads the LP format of a program and finds the same ob
       ++(objective ? num_optimal : num_without);
     }
   }
-  CHECK(num_optimal > static_cast<int>(testing::rounds(50)));
+  CHECK(num_optimal > testing::enough(50));
   CHECK(num_without > static_cast<int>(testing::rounds(20)));
 }
 

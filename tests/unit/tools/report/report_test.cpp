@@ -165,6 +165,27 @@ TEST_CASE("report: shares of the tenants that were due most, on one grid of time
   CHECK(shares["runs"][1]["received"]["mean"][119] == 1);
 }
 
+TEST_CASE("report: trade-offs are drawn for three policies and more, each metric that they differ in") {
+  const auto count_of_pictures = [](const std::string& page) {
+    std::size_t count = 0;
+    for (std::size_t at = page.find(" against "); at != std::string::npos;
+         at = page.find(" against ", at + 1))
+      count += page.substr(at, 200).find("</figcaption>") != std::string::npos ? 1 : 0;
+    return count;
+  };
+  Example two = make_example(300, 2, true, false);
+  CHECK(render(two).find("at what cost") == std::string::npos);
+  Example three = make_example(300, 3, true, false);
+  three.results[1].outcomes[0].finished = three.workload.jobs[0].deadline + SimDuration(1);
+  const std::string page = render(three);
+  CHECK(count_of_pictures(page) == 1);
+  for (const char* const policy : {"policy0", "policy1", "policy2"})
+    CHECK(page.find(std::string("<title>") + policy + ": ") != std::string::npos);
+  // Without deadlines, and without tenants that share, there is nothing to trade.
+  Example plain = make_example(300, 3, false, false);
+  CHECK(render(plain).find("at what cost") == std::string::npos);
+}
+
 TEST_CASE("report: foreign text cannot become markup or script") {
   Example example = make_example(40, 2, true, true);
   example.input.trace_name = kHostile;
