@@ -98,7 +98,7 @@ class NodePool {
                                 const EndWindows& windows) const;
 
  private:
-  /// What is known of nodes for all jobs that ask for the same of each node.
+  /// Nodes that fit all jobs with equal requests to each node.
   struct Fit {
     std::int32_t cpus = 0;
     std::int32_t gpus = 0;

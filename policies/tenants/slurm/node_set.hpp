@@ -23,7 +23,7 @@ class NodeSet {
     for (std::size_t i = 0; i < words_.size(); ++i)
       words_[i] &= other.words_[i];
   }
-  /// The same. Returns how many were removed.
+  /// Keeps those positions, and returns how many it removed.
   std::size_t keep_counted(const NodeSet& other) {
     std::size_t removed = 0;
     for (std::size_t i = 0; i < words_.size(); ++i) {
