@@ -103,11 +103,6 @@ std::string opposite_pairs(const std::map<Segment, double>& expected,
   return pairs;
 }
 
-/// Schedules that do not agree yet: whether backfill starts a job in the second of an end, or in the next,
-/// decides about all later starts.
-const std::set<std::string> kNotYet = {"classic-history", "dependencies-arrays", "fair-tree-history",
-                                       "thirty-mixed-2"};
-
 }  // namespace
 
 TEST_CASE("slurm: factors and priorities of frozen queues are those of sprio") {
@@ -119,7 +114,8 @@ TEST_CASE("slurm: factors and priorities of frozen queues are those of sprio") {
     const auto result = run_vtrain("decide " + each.string() + " --policy slurm", work.path());
     REQUIRE_MESSAGE(result.exit_code == 0, result.err);
     std::map<std::pair<std::string, std::string>, json> rows;
-    for (const json& row : json::parse(result.out)["jobs"])
+    const json document = json::parse(result.out);
+    for (const json& row : document["jobs"])
       rows[{row["job_id"], row["partition"]}] = row;
     const auto priorities = words_of(each / "sprio.txt");
     CHECK(rows.size() == priorities.size() - 1);
@@ -165,10 +161,6 @@ TEST_CASE("slurm: replays start jobs in the order and at the times of a real clu
   if (folder.empty()) return;
   for (const auto& each : cases_in(folder)) {
     INFO(each.filename().string());
-    if (kNotYet.contains(each.filename().string())) {
-      MESSAGE("skipped: " << each.filename().string() << " does not agree yet");
-      continue;
-    }
     const TemporaryFolder work;
     const auto result = run_vtrain(
         "replay --deadlines none --timeline always --out run --trace " + (each / "trace.csv").string() +

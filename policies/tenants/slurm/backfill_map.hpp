@@ -14,13 +14,18 @@ class BackfillMap {
  public:
   /// Begins at `now`, with all of `num_nodes` nodes.
   BackfillMap(SimTime now, std::size_t num_nodes);
-  /// Removes the nodes that are promised at some time of [from, to). `touching`: also those that are promised
-  /// from `to` on, as Slurm does for a job that would end just then.
-  void keep_free(NodeSet& nodes, SimTime from, SimTime to, bool touching = false) const;
-  /// End of the step that holds a time; none if it is the last one.
-  std::optional<SimTime> next_change(SimTime time) const;
+  /// Removes the nodes that are promised at some time of [from, to], or fewer where less than `wanted` are
+  /// left. Returns the next time after `from` at which nodes of the set are free that are not free until
+  /// then; none if there is none up to `to`. Where that is before `not_before`, the nodes that are left are
+  /// not told.
+  std::optional<SimTime> keep_free(NodeSet& nodes, SimTime from, SimTime to, std::size_t wanted,
+                                   SimTime not_before) const;
+  /// True if all nodes are free in [from, to).
+  bool are_free(const NodeSet& nodes, SimTime from, SimTime to) const;
   /// Promises nodes from one time to another.
   void promise(const NodeSet& nodes, SimTime from, SimTime to);
+  /// Number of steps that were ever added, also of those that were dropped since.
+  std::size_t num_records() const { return num_records_; }
 
  private:
   struct Step {
@@ -30,6 +35,7 @@ class BackfillMap {
   std::size_t step_at(SimTime time) const;
   std::size_t split(SimTime time);
 
+  std::size_t num_records_ = 1;
   std::vector<Step> steps_;  ///< by their begin; the last one has no end
 };
 

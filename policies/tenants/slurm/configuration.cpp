@@ -361,6 +361,7 @@ class ConfigurationReader {
         {"bf_window", &scheduler.bf_window_minutes},
         {"bf_max_job_test", &scheduler.bf_max_job_test},
         {"max_job_bf", &scheduler.bf_max_job_test},
+        {"bf_node_space_size", &scheduler.bf_node_space_size},
         {"bf_max_job_start", &scheduler.bf_max_job_start},
         {"bf_max_job_user", &scheduler.bf_max_job_user},
         {"bf_max_job_part", &scheduler.bf_max_job_part},
@@ -369,13 +370,16 @@ class ConfigurationReader {
         {"bf_min_age_reserve", &scheduler.bf_min_age_reserve_s},
         {"bf_window_linear", &scheduler.bf_window_linear_s},
     };
+    scheduler.bf_node_space_size = 0;
     for (const std::string_view word : split(value, ',')) {
       const auto [name, number] = split_once(word, '=');
       const std::string option = lower_case(name);
       const auto* const found =
           std::ranges::find(numbers, option, &std::pair<std::string_view, std::int64_t*>::first);
       if (found != std::end(numbers)) {
-        const std::int64_t low = option == "bf_interval" || option == "bf_resolution" ? 1 : 0;
+        constexpr std::string_view kAtLeastOne[] = {"bf_interval", "bf_resolution", "bf_max_job_test",
+                                                    "max_job_bf", "bf_node_space_size"};
+        const std::int64_t low = std::ranges::find(kAtLeastOne, option) == std::end(kAtLeastOne) ? 0 : 1;
         if (!integer(fmt::format("{}.{}", key, option), number.value_or(""), low, kMostCount, *found->second))
           return false;
       } else if (option == "bf_continue") {
@@ -389,6 +393,7 @@ class ConfigurationReader {
         ++result_.ignored[fmt::format("{}.{}", key, option)];
       }
     }
+    if (scheduler.bf_node_space_size == 0) scheduler.bf_node_space_size = scheduler.bf_max_job_test;
     return true;
   }
 

@@ -96,6 +96,7 @@ struct SchedulerConf {
   std::int64_t bf_resolution_s = 60;           ///< `bf_resolution`
   std::int64_t bf_window_minutes = 1440;       ///< `bf_window`
   std::int64_t bf_max_job_test = 500;          ///< `bf_max_job_test`
+  std::int64_t bf_node_space_size = 500;       ///< `bf_node_space_size`: by default as `bf_max_job_test`
   std::int64_t bf_max_job_start = 0;           ///< `bf_max_job_start`; 0: no limit
   std::int64_t bf_max_job_user = 0;            ///< `bf_max_job_user`; 0: no limit
   std::int64_t bf_max_job_part = 0;            ///< `bf_max_job_part`; 0: no limit

@@ -8,19 +8,19 @@ namespace {
 
 /// Nodes that follow each other and have room.
 struct NodeRun {
-  std::size_t first = 0;  ///< position in the list of nodes with room
+  std::size_t first = 0;  ///< its first node
   std::size_t count = 0;
 };
 
 /// Takes nodes from runs of neighbours: from the smallest run that suffices, or else all of the largest one.
-std::vector<std::uint32_t> pick(const std::vector<std::uint32_t>& fitting, std::size_t wanted) {
+std::vector<std::uint32_t> pick(const NodeSet& fitting, std::size_t wanted) {
   std::vector<NodeRun> runs;
-  for (std::size_t i = 0; i < fitting.size(); ++i) {
-    if (i > 0 && fitting[i] == fitting[i - 1] + 1)
+  fitting.each([&](std::uint32_t node) {
+    if (!runs.empty() && runs.back().first + runs.back().count == node)
       ++runs.back().count;
     else
-      runs.push_back({i, 1});
-  }
+      runs.push_back({node, 1});
+  });
   std::vector<std::uint32_t> chosen;
   while (chosen.size() < wanted) {
     const std::size_t left = wanted - chosen.size();
@@ -34,12 +34,21 @@ std::vector<std::uint32_t> pick(const std::vector<std::uint32_t>& fitting, std::
         best = &run;
     }
     const std::size_t count = std::min(left, best->count);
-    chosen.insert(chosen.end(), fitting.begin() + static_cast<std::ptrdiff_t>(best->first),
-                  fitting.begin() + static_cast<std::ptrdiff_t>(best->first + count));
+    for (std::size_t i = 0; i < count; ++i)
+      chosen.push_back(static_cast<std::uint32_t>(best->first + i));
     best->count = 0;
   }
   std::ranges::sort(chosen);
   return chosen;
+}
+
+/// Nodes for a job among those that fit and are allowed.
+std::optional<std::vector<std::uint32_t>> pick_allowed(const NodeRequest& request, NodeSet fitting,
+                                                       const NodeSet& allowed) {
+  fitting.keep(allowed);
+  const auto wanted = static_cast<std::size_t>(request.nodes);
+  if (fitting.count() < wanted) return std::nullopt;
+  return pick(fitting, wanted);
 }
 
 }  // namespace
@@ -56,9 +65,26 @@ const Holder* NodePool::find(std::uint32_t job) const {
 }
 
 void NodePool::take(Holder holder) {
-  for (const std::uint32_t node : holder.nodes)
-    free_[node].take(holder.request);
-  const auto place = std::ranges::upper_bound(holders_, holder.end, {}, &Holder::end);
+  change(holder, 1);
+  insert(std::move(holder));
+}
+
+void NodePool::change(const Holder& holder, std::int32_t sign) {
+  for (const std::uint32_t node : holder.nodes) {
+    free_[node].take(holder.request, sign);
+    for (Fit& fit : fits_) {
+      if (free_[node].cpus >= fit.cpus && free_[node].gpus >= fit.gpus)
+        fit.now.add(node);
+      else
+        fit.now.remove(node);
+    }
+  }
+}
+
+void NodePool::insert(Holder holder) {
+  ++version_;
+  const auto order = [](const Holder& each) { return std::pair(each.end, each.job); };
+  const auto place = std::ranges::upper_bound(holders_, order(holder), {}, order);
   holders_.insert(place, std::move(holder));
 }
 
@@ -67,53 +93,133 @@ void NodePool::set_end(std::uint32_t job, SimTime end) {
   Holder holder = std::move(*found);
   holders_.erase(found);
   holder.end = end;
-  const auto place = std::ranges::upper_bound(holders_, end, {}, &Holder::end);
-  holders_.insert(place, std::move(holder));
+  insert(std::move(holder));
 }
 
 void NodePool::release(std::uint32_t job) {
   const auto found = std::ranges::find(holders_, job, &Holder::job);
-  for (const std::uint32_t node : found->nodes)
-    free_[node].take(found->request, -1);
+  change(*found, -1);
   holders_.erase(found);
+  ++version_;
+}
+
+NodePool::Fit& NodePool::fit_of(const NodeRequest& request) const {
+  for (Fit& fit : fits_) {
+    if (fit.cpus == request.cpus_per_node && fit.gpus == request.gpus_per_node) return fit;
+  }
+  Fit& fit = fits_.emplace_back(
+      Fit{.cpus = request.cpus_per_node, .gpus = request.gpus_per_node, .now = NodeSet(free_.size())});
+  for (std::uint32_t node = 0; node < free_.size(); ++node) {
+    if (free_[node].fits(request)) fit.now.add(node);
+  }
+  return fit;
+}
+
+std::optional<std::vector<std::uint32_t>> NodePool::choose(const NodeRequest& request,
+                                                           const NodeSet& allowed) const {
+  return pick_allowed(request, fit_of(request).now, allowed);
 }
 
 std::optional<std::vector<std::uint32_t>> NodePool::choose(const NodeRequest& request, const NodeSet& allowed,
                                                            const std::vector<FreeNode>& free) {
-  std::vector<std::uint32_t> fitting;
+  NodeSet fitting(free.size());
   allowed.each([&](std::uint32_t node) {
-    if (free[node].fits(request)) fitting.push_back(node);
+    if (free[node].fits(request)) fitting.add(node);
   });
-  const auto wanted = static_cast<std::size_t>(request.nodes);
-  if (fitting.size() < wanted) return std::nullopt;
-  return pick(fitting, wanted);
+  return pick_allowed(request, std::move(fitting), allowed);
+}
+
+void NodePool::find_ready(Fit& fit) const {
+  fit.version = version_;
+  fit.ready.clear();
+  fit.after.clear();
+  std::vector<FreeNode> free = free_;
+  NodeSet fitting = fit.now;
+  for (std::uint32_t i = 0; i < holders_.size(); ++i) {
+    for (const std::uint32_t node : holders_[i].nodes) {
+      free[node].take(holders_[i].request, -1);
+      if (fitting.has(node) || free[node].cpus < fit.cpus || free[node].gpus < fit.gpus) continue;
+      fitting.add(node);
+      fit.ready.emplace_back(i, node);
+    }
+  }
+}
+
+std::optional<std::uint32_t> NodePool::needed_holder(const NodeRequest& request, const NodeSet& allowed,
+                                                     const Fit& fit) const {
+  NodeSet at_once = fit.now;
+  at_once.keep(allowed);
+  std::size_t missing = static_cast<std::size_t>(request.nodes) - at_once.count();
+  for (const auto& [holder, node] : fit.ready) {
+    if (allowed.has(node) && --missing == 0) return holder;
+  }
+  return std::nullopt;
+}
+
+std::optional<SimTime> NodePool::not_before(const NodeRequest& request, const NodeSet& allowed,
+                                            SimTime now) const {
+  Fit& fit = fit_of(request);
+  NodeSet at_once = fit.now;
+  at_once.keep(allowed);
+  if (at_once.count() >= static_cast<std::size_t>(request.nodes)) return now;
+  if (fit.version != version_) find_ready(fit);
+  const auto needed = needed_holder(request, allowed, fit);
+  if (!needed) return std::nullopt;
+  return holders_[*needed].end;
 }
 
 std::optional<NodePool::Start> NodePool::earliest(const NodeRequest& request, const NodeSet& allowed,
-                                                  SimTime now, SimDuration linear) const {
-  if (auto nodes = choose(request, allowed)) return Start{now, *std::move(nodes)};
-  std::vector<FreeNode> free = free_;
-  SimDuration window = std::chrono::seconds(30);
-  const auto meets = [&](const Holder& holder) {
-    return std::ranges::any_of(holder.nodes, [&](std::uint32_t node) { return allowed.has(node); });
+                                                  const EndWindows& windows) const {
+  Fit& fit = fit_of(request);
+  if (auto nodes = pick_allowed(request, fit.now, allowed)) return Start{windows.now, *std::move(nodes)};
+  if (fit.version != version_) find_ready(fit);
+  const auto needed = needed_holder(request, allowed, fit);
+  if (!needed) return std::nullopt;
+
+  const auto meets = [&](std::size_t i) {
+    return std::ranges::any_of(holders_[i].nodes, [&](std::uint32_t node) { return allowed.has(node); });
   };
-  for (auto next = holders_.begin(); next != holders_.end();) {
-    const Holder* first = nullptr;
-    const Holder* last = nullptr;
-    for (; next != holders_.end(); ++next) {
-      if (first != nullptr && next->end > saturating_sum(first->end, window)) break;
-      if (!meets(*next)) continue;
-      if (first == nullptr) first = &*next;
-      last = &*next;
-      for (const std::uint32_t node : next->nodes)
-        free[node].take(next->request, -1);
+  std::size_t next = 0;
+  while (!meets(next))
+    ++next;
+  SimDuration window = std::chrono::seconds(30);
+  const SimTime first_end = holders_[next].end;
+  const SimTime half_minute = first_end + (window - (first_end.time_since_epoch() + windows.clock) % window);
+  const auto grow = [&] { window = windows.linear.count() > 0 ? window + windows.linear : window * 2; };
+  std::size_t last = next;
+  for (;;) {
+    const SimTime until = saturating_sum(half_minute, window);
+    // Jobs of the group: those that end in the window. As in Slurm, jobs on other nodes after the last of
+    // them are no reason to end it, so that one more belongs to it.
+    const auto beyond = static_cast<std::size_t>(std::ranges::upper_bound(holders_, until, {}, &Holder::end) -
+                                                 holders_.begin());
+    std::size_t stop = std::max(beyond, next + 1);
+    last = stop - 1;
+    if (!meets(last)) {
+      for (last = stop; last < holders_.size() && !meets(last);)
+        ++last;
+      if (last == holders_.size()) {
+        for (last = stop - 1; !meets(last);)
+          --last;
+      } else {
+        stop = last + 1;
+      }
     }
-    if (last == nullptr) break;
-    window = linear.count() > 0 ? window + linear : window * 2;
-    if (auto nodes = choose(request, allowed, free))
-      return Start{std::max(last->end, now + std::chrono::nanoseconds(1)), *std::move(nodes)};
+    if (last >= *needed) break;
+    next = stop;
+    do
+      grow();
+    while (next < holders_.size() && holders_[next].end > saturating_sum(half_minute, window));
   }
-  return std::nullopt;
+  const auto [found, is_new] = fit.after.try_emplace(static_cast<std::uint32_t>(last), fit.now);
+  if (is_new) {
+    for (const auto& [holder, node] : fit.ready) {
+      if (holder > last) break;
+      found->second.add(node);
+    }
+  }
+  auto nodes = pick_allowed(request, found->second, allowed);
+  return Start{std::max(holders_[last].end, windows.now + std::chrono::seconds(1)), *std::move(nodes)};
 }
 
 }  // namespace vtrain::slurm

@@ -23,6 +23,17 @@ class NodeSet {
     for (std::size_t i = 0; i < words_.size(); ++i)
       words_[i] &= other.words_[i];
   }
+  /// Keeps those positions, and returns how many it removed.
+  std::size_t keep_counted(const NodeSet& other) {
+    std::size_t removed = 0;
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      const std::uint64_t gone = words_[i] & ~other.words_[i];
+      if (gone == 0) continue;
+      removed += ones(gone);
+      words_[i] ^= gone;
+    }
+    return removed;
+  }
   /// Removes the positions of another set.
   void remove(const NodeSet& other) {
     for (std::size_t i = 0; i < words_.size(); ++i)
@@ -35,11 +46,18 @@ class NodeSet {
     }
     return false;
   }
+  /// True if another set has all positions of this one and `base`.
+  bool is_within(const NodeSet& other, const NodeSet& base) const {
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      if ((words_[i] & base.words_[i] & ~other.words_[i]) != 0) return false;
+    }
+    return true;
+  }
   /// Number of positions.
   std::size_t count() const {
     std::size_t sum = 0;
     for (const std::uint64_t word : words_)
-      sum += static_cast<std::size_t>(std::popcount(word));
+      sum += ones(word);
     return sum;
   }
   /// Calls `take` with each position, ascending.
@@ -54,6 +72,14 @@ class NodeSet {
   friend bool operator==(const NodeSet&, const NodeSet&) = default;
 
  private:
+  /// Number of bits that are set, without the call that std::popcount is on plain x86-64.
+  static std::size_t ones(std::uint64_t word) {
+    word -= word >> 1 & 0x5555555555555555;
+    word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+    word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0f;
+    return static_cast<std::size_t>(word * 0x0101010101010101 >> 56);
+  }
+
   static constexpr std::size_t kBits = 64;
   std::vector<std::uint64_t> words_;
 };

@@ -6,6 +6,14 @@
 #include <utility>
 
 namespace vtrain::slurm {
+namespace {
+
+/// The whole second in which a time is: slurmctld knows no parts of seconds.
+SimTime whole_second(SimTime time) {
+  return time - time.time_since_epoch() % std::chrono::seconds(1);
+}
+
+}  // namespace
 
 Scheduler::Scheduler(const SchedulerState& state) : state_(state) {
   const Configuration& conf = state_.setup.configuration;
@@ -41,7 +49,9 @@ void Scheduler::enqueue(std::uint32_t job, const std::vector<std::int64_t>& prio
 }
 
 void Scheduler::sweep() {
-  if (!std::exchange(has_started_, false)) return;
+  constexpr std::size_t kMostStarted = 128;
+  if (num_started_ <= kMostStarted) return;
+  num_started_ = 0;
   std::erase_if(queue_,
                 [this](const QueueEntry& entry) { return state_.jobs[entry.job].stage != JobStage::Queued; });
 }
@@ -77,11 +87,11 @@ bool Scheduler::try_start(const QueueEntry& entry, const NodeSet& allowed, SimTi
   JobRecord& record = state_.jobs[entry.job];
   const auto nodes = state_.pool.choose(record.request, allowed);
   if (!nodes || !actions.start(entry.job, *nodes)) return false;
-  state_.pool.take({entry.job, saturating_sum(now, record.limit), record.request, *nodes});
+  state_.pool.take({entry.job, saturating_sum(whole_second(now), record.limit), record.request, *nodes});
   state_.limits.count_running(record.limited, 1);
   state_.dependencies.count_task(entry.job, 1);
   record.stage = JobStage::Running;
-  has_started_ = true;
+  num_started_ += record.partitions.size();
   return true;
 }
 
@@ -178,10 +188,12 @@ void Scheduler::main_pass(SimTime now, std::size_t depth, Actions& actions) {
   NodeSet available(nodes_count());
   for (std::uint32_t node = 0; node < nodes_count(); ++node)
     available.add(node);
-  for (std::size_t i = 0; i < std::min(depth, queue_.size()) && num_failed < failed.size(); ++i) {
+  for (std::size_t i = 0; i < queue_.size() && depth > 0 && num_failed < failed.size(); ++i) {
     const QueueEntry entry = queue_[i];
     JobRecord& record = state_.jobs[entry.job];
-    if (record.stage != JobStage::Queued || failed[entry.partition]) continue;
+    if (record.stage != JobStage::Queued) continue;
+    --depth;
+    if (failed[entry.partition]) continue;
     if (record.reservation && failed_reservations[*record.reservation]) continue;
     if (!may_start(entry)) continue;
     std::optional<SimTime> later;
@@ -205,6 +217,7 @@ struct Scheduler::BackfillPass {
   BackfillMap map;
   std::vector<std::int64_t> promises;  ///< of each partition
   std::int64_t started = 0;
+  std::int64_t tested = 0;                               ///< jobs for which nodes were sought
   std::map<std::uint32_t, std::int64_t> users{};         ///< jobs looked at, of each user
   std::map<std::uint32_t, std::int64_t> partitions{};    ///< of each partition
   std::map<std::uint32_t, std::int64_t> associations{};  ///< of each association
@@ -212,19 +225,21 @@ struct Scheduler::BackfillPass {
 
 void Scheduler::backfill_pass(SimTime now, Actions& actions) {
   sweep();
+  now = whole_second(now);
   const SchedulerConf& conf = state_.setup.configuration.scheduler;
   BackfillPass pass{.now = now,
-                    .map = BackfillMap(now, nodes_count()),
+                    .map = BackfillMap(slot_of(now), nodes_count()),
                     .promises = std::vector<std::int64_t>(partition_nodes_.size())};
   const auto beyond = [](std::int64_t limit, std::map<std::uint32_t, std::int64_t>& counts,
                          std::uint32_t key) { return limit > 0 && ++counts[key] > limit; };
-  std::int64_t tested = 0;
   for (std::size_t i = 0; i < queue_.size(); ++i) {
     const QueueEntry entry = queue_[i];
     const JobRecord& record = state_.jobs[entry.job];
     if (record.stage != JobStage::Queued) continue;
-    if (conf.bf_max_job_test > 0 && ++tested > conf.bf_max_job_test) break;
+    if (pass.tested >= conf.bf_max_job_test) break;
     if (conf.bf_max_job_start > 0 && pass.started >= conf.bf_max_job_start) break;
+    // Slurm has room for so many steps, and ends the pass when it is used up.
+    if (pass.map.num_records() >= static_cast<std::size_t>(conf.bf_node_space_size)) break;
     if (!may_start(entry)) continue;
     if (beyond(conf.bf_max_job_part, pass.partitions, entry.partition) ||
         beyond(conf.bf_max_job_user, pass.users, record.limited.user) ||
@@ -244,27 +259,48 @@ bool Scheduler::may_promise(const QueueEntry& entry, BackfillPass& pass, SimTime
   return ++pass.promises[entry.partition] <= conf.bf_job_part_count_reserve;
 }
 
+SimTime Scheduler::slot_of(SimTime time) const {
+  const SimDuration resolution = std::chrono::seconds(state_.setup.configuration.scheduler.bf_resolution_s);
+  return time - (time.time_since_epoch() + state_.clock) % resolution;
+}
+
 void Scheduler::backfill(const QueueEntry& entry, BackfillPass& pass, Actions& actions) {
   const SchedulerConf& conf = state_.setup.configuration.scheduler;
   const JobRecord& record = state_.jobs[entry.job];
-  const SimDuration linear = std::chrono::seconds(conf.bf_window_linear_s);
+  const EndWindows windows{
+      .now = pass.now, .linear = std::chrono::seconds(conf.bf_window_linear_s), .clock = state_.clock};
   const SimDuration resolution = std::chrono::seconds(conf.bf_resolution_s);
   constexpr int kMostTries = 1000;
   SimTime from = pass.now;
+  bool is_tested = false;
+  // Tries before this time find no nodes. Slurm makes them all the same, as nothing else tells it.
+  const bool may_preempt = state_.setup.configuration.preempt_type != PreemptType::None;
+  const auto earliest = state_.pool.not_before(record.request, partition_nodes_[entry.partition], pass.now);
+  if (!earliest && !may_preempt) return;
+  const SimTime not_before = may_preempt || !earliest ? pass.now : *earliest;
   for (int i = 0; i < kMostTries; ++i) {
-    std::optional<SimTime> later = pass.map.next_change(from);
+    std::optional<SimTime> later;
     NodeSet allowed = nodes_for(entry, from, later);
-    pass.map.keep_free(allowed, from, saturating_sum(from, record.limit), true);
+    const auto wanted = static_cast<std::size_t>(record.request.nodes);
+    const auto freed =
+        pass.map.keep_free(allowed, from, saturating_sum(from, record.limit), wanted, not_before);
+    if (freed) later = later ? std::min(*later, *freed) : freed;
+    if (later && *later < not_before) {
+      from = *later;
+      continue;
+    }
     std::optional<NodePool::Start> start;
-    if (allowed.count() >= static_cast<std::size_t>(record.request.nodes))
-      start = state_.pool.earliest(record.request, allowed, pass.now, linear);
+    if (allowed.count() >= wanted) {
+      if (!std::exchange(is_tested, true)) ++pass.tested;
+      start = state_.pool.earliest(record.request, allowed, windows);
+    }
     if (start && start->time <= pass.now && from == pass.now) {
       if (try_start(entry, allowed, pass.now, actions)) ++pass.started;
       return;
     }
     if (from == pass.now && try_preempt(entry, allowed, pass.now, actions)) {
       // Its nodes are kept for it until the jobs there have left.
-      start = state_.pool.earliest(record.request, allowed, pass.now, linear);
+      start = state_.pool.earliest(record.request, allowed, windows);
     }
     const SimTime time = start ? std::max(start->time, from) : from;
     if (!start || (later && time > *later)) {
@@ -273,22 +309,15 @@ void Scheduler::backfill(const QueueEntry& entry, BackfillPass& pass, Actions& a
       continue;
     }
     if (!may_promise(entry, pass, time)) return;
-    const auto whole = [&](SimTime at, bool up) {
-      const SimDuration since = at - pass.now;
-      const SimDuration rest = since % resolution;
-      return at - rest + (up && rest.count() > 0 ? resolution : SimDuration(0));
-    };
-    const SimTime begin = whole(time, false);
-    const SimTime end = whole(saturating_sum(time, record.limit), true);
+    const SimTime begin = slot_of(time);
+    const SimTime end = std::max(slot_of(saturating_sum(time, record.limit)), begin + resolution);
     NodeSet nodes(nodes_count());
     for (const std::uint32_t node : start->nodes)
       nodes.add(node);
-    NodeSet left = nodes;
-    pass.map.keep_free(left, begin, end);
     std::optional<SimTime> until;
     NodeSet unreserved = nodes_for(entry, time, until);
     unreserved.keep(nodes);
-    if (left != nodes || unreserved != nodes) {
+    if (!pass.map.are_free(nodes, begin, end) || unreserved != nodes) {
       if (time > from) {
         from = time;
         if (conf.bf_job_part_count_reserve > 0) --pass.promises[entry.partition];

@@ -41,6 +41,7 @@ struct SchedulerState {
   NodePool& pool;
   RunningLimits& limits;
   DependencyBook& dependencies;
+  SimDuration clock{};  ///< what Slurm's clock is ahead of a whole half-minute at second 0
 };
 
 /// The queue with both schedulers.
@@ -53,13 +54,12 @@ class Scheduler {
   /// Calls `priority_of` for each entry, and sorts the queue.
   template <class Priority>
   void update_priorities(Priority priority_of) {
-    sweep();
     for (QueueEntry& entry : queue_)
       entry.priority = priority_of(entry);
     sort();
   }
-  /// Number of entries, some of which may have started meanwhile.
-  std::size_t size() const { return queue_.size(); }
+  /// Number of entries of waiting jobs.
+  std::size_t size() const { return queue_.size() - num_started_; }
   /// The main scheduler: starts jobs in order. A job that finds no nodes stops its partition, and all nodes
   /// of it. Looks at the first `depth` entries.
   void main_pass(SimTime now, std::size_t depth, Actions& actions);
@@ -69,7 +69,7 @@ class Scheduler {
  private:
   bool is_before(const QueueEntry& a, const QueueEntry& b) const;
   void sort();
-  /// Removes entries of jobs that no longer wait.
+  /// Removes entries of jobs that no longer wait, where they are many.
   void sweep();
   /// True if limits, throttles and partitions let a job start.
   bool may_start(const QueueEntry& entry) const;
@@ -87,6 +87,8 @@ class Scheduler {
   /// State of one backfill pass.
   struct BackfillPass;
   void backfill(const QueueEntry& entry, BackfillPass& pass, Actions& actions);
+  /// Begin of the slot of `bf_resolution` that holds a time.
+  SimTime slot_of(SimTime time) const;
   bool may_promise(const QueueEntry& entry, BackfillPass& pass, SimTime start) const;
 
   std::size_t nodes_count() const { return state_.setup.configuration.nodes.size(); }
@@ -94,7 +96,7 @@ class Scheduler {
   SchedulerState state_;
   std::vector<QueueEntry> queue_;
   std::vector<NodeSet> partition_nodes_;  ///< [partition]
-  bool has_started_ = false;              ///< entries must be swept
+  std::size_t num_started_ = 0;           ///< entries of jobs that no longer wait
 };
 
 }  // namespace vtrain::slurm

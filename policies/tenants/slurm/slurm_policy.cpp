@@ -3,10 +3,12 @@
 /// reservations, the main scheduler and backfill are those of slurmctld 22.05.
 ///
 /// The policy chooses the nodes of jobs itself, by CPUs and GPUs of slurm.conf; the placement only counts
-/// GPUs. A job's end is seen `latency` later: until then its nodes, limits and dependencies stay as they are.
+/// GPUs. Both schedulers look once in each `latency`, at instants of their own: backfill a quarter of it before
+/// the main one. A change waits for the next look.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
@@ -37,12 +39,16 @@ struct SlurmOptions {
   slurm::TresNames names{};
   std::vector<slurm::Reservation> reservations{};
   std::vector<slurm::UsedTime> history{};
-  SimDuration latency{};
+  SimDuration period{};
   SimDuration pass_at{};
+  SimDuration clock{};
 };
 
 /// Slurm adds these seconds to the time of a requeue before the job may start again (22.05).
 constexpr SimDuration kRequeueDelay = std::chrono::seconds(121);
+
+/// A job's end is known, and its nodes are free, after this time.
+constexpr SimDuration kEndDelay = std::chrono::milliseconds(50);
 
 /// Something that happens to a job at a known time.
 struct DueJob {
@@ -63,7 +69,8 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
         translator_(options_.setup, options_.reservations),
         pool_(conf_.nodes),
         limits_(options_.setup.associations, options_.setup.qos, conf_.enforces_limits),
-        scheduler_({options_.setup, options_.reservations, jobs_, pool_, limits_, dependencies_}),
+        scheduler_(
+            {options_.setup, options_.reservations, jobs_, pool_, limits_, dependencies_, options_.clock}),
         multifactor_(conf_, options_.names, options_.setup.associations, options_.setup.qos),
         usage_(conf_.priority, first_pass()) {
     for (const slurm::UsedTime& used : options_.history)
@@ -134,6 +141,7 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
       is_changed();
     }
     if (conf_.priority.multifactor && next_pass_ <= now_) make_passes();
+    if (needs_full_ && next_full_pass_ <= now_ && !std::exchange(needs_main_, true)) next_main_ = now_;
     run_schedulers();
     wake();
   }
@@ -156,10 +164,10 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
     double at = to_seconds(options_.pass_at);
     while (at > first_pass())
       at -= period;
-    for (; at < 0; at += period)
-      usage_.pass(options_.setup.associations, at);
-    next_pass_ = SimTime(SimDuration(std::chrono::seconds(0))) + to_duration(at);
     update_shares();
+    for (; at < 0; at += period)
+      usage_.pass(options_.setup.associations, at, [this] { update_shares(); });
+    next_pass_ = SimTime(SimDuration(std::chrono::seconds(0))) + to_duration(at);
   }
 
   static SimDuration to_duration(double seconds) { return to_sim_duration(Seconds(seconds)); }
@@ -173,8 +181,7 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
   void make_passes() {
     const SimDuration period = to_duration(period_s());
     for (; next_pass_ <= now_; next_pass_ += period)
-      usage_.pass(options_.setup.associations, to_seconds(next_pass_));
-    update_shares();
+      usage_.pass(options_.setup.associations, to_seconds(next_pass_), [this] { update_shares(); });
     const SimTime last = next_pass_ - period;
     scheduler_.update_priorities([&](const slurm::QueueEntry& entry) {
       const std::int64_t priority = priority_of(entry.job, entry.partition, last);
@@ -202,7 +209,20 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
     return multifactor_.priority(multifactor_.factors(request), record.nice);
   }
 
-  void is_changed() { needs_main_ = needs_backfill_ = true; }
+  /// The first instant from a time on at which a scheduler looks that does so once a period.
+  SimTime next_look(SimTime from, SimDuration phase) const {
+    const SimDuration period = options_.period;
+    if (period.count() == 0) return from;
+    const SimDuration since = (from.time_since_epoch() + period - phase) % period;
+    return since.count() == 0 ? from : from + (period - since);
+  }
+  SimTime next_main_look(SimTime from) const { return next_look(from, options_.period / 2); }
+  SimTime next_backfill_look(SimTime from) const { return next_look(from, options_.period / 4); }
+
+  void is_changed() {
+    if (!std::exchange(needs_main_, true)) next_main_ = next_main_look(now_);
+    if (!std::exchange(needs_backfill_, conf_.scheduler.backfill)) next_backfill_ = next_backfill_look(now_);
+  }
 
   void submit(JobId id) {
     const Job& job = pass_->job(id);
@@ -254,9 +274,8 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
 
   void note_end(std::uint32_t job) {
     jobs_[job].stage = JobStage::Leaving;
-    usage_.end(job, to_seconds(now_));
-    pool_.set_end(job, now_ + options_.latency);
-    leaving_.push({now_ + options_.latency, job});
+    usage_.end(options_.setup.associations, job, std::floor(to_seconds(now_)));
+    leaving_.push({now_ + std::min(kEndDelay, options_.period), job});
   }
 
   /// A job's nodes are free.
@@ -288,23 +307,23 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
     if (!pass_->try_start(JobId(job))) return false;
     const JobRecord& record = jobs_[job];
     if (conf_.priority.multifactor && conf_.priority.weight_fair_share > 0) {
-      usage_.start(job, {record.limited.association, record.billing, to_seconds(now_),
+      usage_.start(job, {record.limited.association, record.billing, std::floor(to_seconds(now_)),
                          std::numeric_limits<double>::infinity()});
     }
     dependencies_.note_start(job, freed_by_starts_);
+    has_started_ = true;
     return true;
   }
 
   SimTime stop(std::uint32_t job, PreemptMode mode) override {
     JobRecord& record = jobs_[job];
     record.stage = JobStage::Leaving;
-    usage_.end(job, to_seconds(now_));
+    usage_.end(options_.setup.associations, job, std::floor(to_seconds(now_)));
     if (mode == PreemptMode::Requeue)
       pass_->requeue(JobId(job));
     else
       pass_->cancel(JobId(job));
-    const SimTime gone =
-        now_ + std::max<SimDuration>(std::chrono::seconds(conf_.kill_wait_s), options_.latency);
+    const SimTime gone = now_ + std::chrono::seconds(conf_.kill_wait_s) + kEndDelay;
     pool_.set_end(job, gone);
     leaving_.push({gone, job});
     return gone;
@@ -312,8 +331,8 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
 
   void run_schedulers() {
     const slurm::SchedulerConf& conf = conf_.scheduler;
-    while (needs_main_ || needs_backfill_) {
-      if (needs_main_) {
+    for (;;) {
+      if (needs_main_ && next_main_ <= now_) {
         const bool is_full = now_ >= next_full_pass_;
         if (is_full) next_full_pass_ = now_ + std::chrono::seconds(conf.sched_interval_s);
         const auto depth = static_cast<std::size_t>(conf.default_queue_depth);
@@ -321,17 +340,23 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
         needs_main_ = false;
         scheduler_.main_pass(now_, is_full ? scheduler_.size() : depth, *this);
       }
-      if (conf.backfill && needs_backfill_ && now_ >= next_backfill_) {
-        next_backfill_ = now_ + std::chrono::seconds(conf.bf_interval_s);
-        needs_backfill_ = false;
-        scheduler_.backfill_pass(now_, *this);
-      } else if (!conf.backfill) {
-        needs_backfill_ = false;
+      if (needs_backfill_ && next_backfill_ <= now_) {
+        if (now_ < last_backfill_ + std::chrono::seconds(conf.bf_interval_s)) {
+          next_backfill_ = next_backfill_look(last_backfill_ + std::chrono::seconds(conf.bf_interval_s));
+        } else {
+          last_backfill_ = now_;
+          needs_backfill_ = has_started_ = false;
+          scheduler_.backfill_pass(now_, *this);
+        }
       }
+      // A start changes what backfill promises to others.
+      if (has_started_ && conf_.scheduler.backfill && !std::exchange(needs_backfill_, true))
+        next_backfill_ = next_backfill_look(now_ + SimDuration(1));
+      has_started_ = false;
       const std::vector<std::uint32_t> freed = std::exchange(freed_by_starts_, {});
+      if (freed.empty()) return;
       for (const std::uint32_t job : freed)
         make_eligible(job);
-      if (!needs_main_) break;
     }
   }
 
@@ -343,11 +368,13 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
     if (scheduler_.size() > 0) {
       // On an idle cluster no order of the queue starts more jobs.
       if (conf_.priority.multifactor && !pool_.holders().empty()) consider(next_pass_);
+      if (needs_main_) consider(next_main_);
       if (needs_backfill_) consider(next_backfill_);
       if (needs_full_) consider(next_full_pass_);
       if (next_boundary_ < boundaries_.size()) consider(boundaries_[next_boundary_]);
+    } else {
+      needs_main_ = needs_backfill_ = false;
     }
-    if (needs_full_ && now_ >= next_full_pass_) needs_main_ = true;
     if (next != SimTime::max()) pass_->wake_at(std::max(next, now_ + SimDuration(1)));
   }
 
@@ -367,11 +394,14 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
   std::vector<SimTime> boundaries_;  ///< starts and ends of reservations, ascending
   std::size_t next_boundary_ = 0;
   SimTime next_pass_{};
+  SimTime next_main_{};
   SimTime next_backfill_{};
+  SimTime last_backfill_ = SimTime{} - std::chrono::hours(1);
   SimTime next_full_pass_{};
   bool needs_main_ = false;
   bool needs_backfill_ = false;
   bool needs_full_ = false;
+  bool has_started_ = false;
   std::vector<std::uint32_t> freed_by_starts_;
   SchedulingPass* pass_ = nullptr;
   SimTime now_{};
@@ -417,9 +447,10 @@ MadePolicy make_slurm(const PolicyArguments& arguments) {
     return fail(std::move(checked.error()));
   const auto latency = parse_time_span(arguments["latency"]);
   if (!latency) return fail(arguments.bad_value("latency", "a time such as 1s"));
-  // Each scheduler looks once in this time. With backfill there are two, so that an end is seen after half of
-  // it.
-  options.latency = options.setup.configuration.scheduler.backfill ? *latency / 2 : *latency;
+  options.period = *latency;
+  const auto clock = parse_time_span(arguments["clock"]);
+  if (!clock) return fail(arguments.bad_value("clock", "a time such as 22s"));
+  options.clock = *clock;
   const auto pass_at = parse_time_span(arguments["pass_at"]);
   if (!pass_at) return fail(arguments.bad_value("pass_at", "a time such as 34s"));
   options.pass_at = *pass_at;

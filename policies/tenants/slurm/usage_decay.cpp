@@ -10,33 +10,44 @@
 
 namespace vtrain::slurm {
 
-UsageDecay::UsageDecay(const PriorityConf& priority, double last_pass_s) : last_s_(last_pass_s) {
+UsageDecay::UsageDecay(const PriorityConf& priority, double last_pass_s)
+    : last_s_(last_pass_s), shares_lag_(priority.fair_share != FairShareKind::FairTree) {
   // The constant is Slurm's, a little more than the logarithm of 2.
   constexpr double kLogTwo = 0.693;
   if (priority.half_life_s > 0)
     factor_ = std::max(0.0, 1 - kLogTwo / static_cast<double>(priority.half_life_s));
 }
 
-void UsageDecay::end(std::uint32_t job, double end_s) {
-  for (Running& each : running_) {
-    if (each.job == job && std::isinf(each.used.end_s)) each.used.end_s = end_s;
-  }
+void UsageDecay::add(AssociationTree& tree, const UsedTime& used, double until_s) const {
+  const double span = until_s - std::max(last_s_, used.start_s);
+  if (span > 0) tree.add_usage(used.association, used.billing * span * std::pow(factor_, span));
 }
 
-void UsageDecay::pass(AssociationTree& tree, double now_s) {
-  const double elapsed = now_s - last_s_;
-  if (elapsed <= 0) return;
-  const double decay = std::pow(factor_, elapsed);
+void UsageDecay::end(AssociationTree& tree, std::uint32_t job, double end_s) {
+  const auto found = std::ranges::find(running_, job, &Running::job);
+  if (found == running_.end()) return;
+  add(tree, found->used, end_s);
+  *found = running_.back();
+  running_.pop_back();
+}
+
+void UsageDecay::decay(AssociationTree& tree, double now_s) {
+  std::erase_if(running_, [&](const Running& each) {
+    if (each.used.end_s > now_s) return false;
+    add(tree, each.used, each.used.end_s);
+    return true;
+  });
+  const double decay = std::pow(factor_, std::max(0.0, now_s - last_s_));
   for (std::uint32_t i = 0; i < tree.list().size(); ++i) {
     tree[i].usage *= decay;
     tree[i].wall_minutes *= decay;
   }
-  for (const Running& each : running_) {
-    const double span = std::min(now_s, each.used.end_s) - std::max(last_s_, each.used.start_s);
-    if (span > 0) tree.add_usage(each.used.association, each.used.billing * span * std::pow(factor_, span));
-  }
-  std::erase_if(running_, [now_s](const Running& each) { return each.used.end_s <= now_s; });
-  last_s_ = now_s;
+}
+
+void UsageDecay::add_running(AssociationTree& tree, double now_s) {
+  for (const Running& each : running_)
+    add(tree, each.used, now_s);
+  last_s_ = std::max(last_s_, now_s);
 }
 
 Result<std::vector<UsedTime>> parse_history(std::string_view text, const std::string& file,

@@ -21,27 +21,38 @@ struct UsedTime {
   double end_s = 0;               ///< second of its end; infinite while it runs
 };
 
-/// Adds the usage of jobs to a tree, a pass at a time.
+/// Adds the usage of jobs to a tree: that of a job which ends at once, that of running jobs a pass at a time.
 class UsageDecay {
  public:
   /// `last_pass_s`: second of the pass before the first one.
   UsageDecay(const PriorityConf& priority, double last_pass_s);
   /// Adds a job from its start on.
   void start(std::uint32_t job, UsedTime used) { running_.push_back({job, used}); }
-  /// Notes the end of a job.
-  void end(std::uint32_t job, double end_s);
-  /// Makes a pass: decays all usage, and adds that of jobs since the last pass.
-  void pass(AssociationTree& tree, double now_s);
-  /// True if a job runs, or has ended since the last pass.
-  bool has_jobs() const { return !running_.empty(); }
+  /// Adds the usage of a job that ends since the last pass.
+  void end(AssociationTree& tree, std::uint32_t job, double end_s);
+  /// Makes a pass: decays all usage, and adds that of running jobs since the last pass. `take_shares` reads
+  /// the tree: before running jobs are added under classic fair share, afterwards under fair tree.
+  template <class TakeShares>
+  void pass(AssociationTree& tree, double now_s, TakeShares take_shares) {
+    decay(tree, now_s);
+    if (shares_lag_) take_shares();
+    add_running(tree, now_s);
+    if (!shares_lag_) take_shares();
+  }
 
  private:
   struct Running {
     std::uint32_t job = 0;
     UsedTime used{};
   };
+  void decay(AssociationTree& tree, double now_s);
+  void add_running(AssociationTree& tree, double now_s);
+  /// Adds what a job used from the last pass to a time.
+  void add(AssociationTree& tree, const UsedTime& used, double until_s) const;
+
   double factor_ = 1;  ///< of a second
   double last_s_ = 0;
+  bool shares_lag_ = false;  ///< classic fair share
   std::vector<Running> running_;
 };
 
