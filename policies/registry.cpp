@@ -359,6 +359,7 @@ std::deque<PolicyInfo> built_in_policies() {
              .default_value = "",
              .summary = "keys of slurm.conf to go on without, joined by +, or all"}},
        .make = make_slurm,
+       .follows_requests = true,
        .needs = {.time_limits = true},
        .source = "Slurm 22.05"},
       {.name = "recorded",

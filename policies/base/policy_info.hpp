@@ -83,6 +83,7 @@ struct PolicyInfo {
       check{};
   bool is_clairvoyant = false;     ///< true if it knows run times, not only time limits
   bool ignores_gpu_types = false;  ///< true if it plans with the number of all GPUs regardless of type
+  bool follows_requests = false;   ///< true if dependencies and numbers of nodes decide when jobs start
   bool never_interrupts = false;   ///< true if jobs keep their GPUs unless a node fails
   PolicyNeeds needs{};             ///< facts that it needs in a trace
   std::string_view source{};       ///< publication that describes it; empty where there is none

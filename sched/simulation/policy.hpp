@@ -355,6 +355,8 @@ class Policy {
   virtual Result<void> check(const Workload&) const { return {}; }
   /// Sentences for people on what it assumes, and on what it leaves out of the files that it was made of.
   virtual std::vector<std::string> notes() const { return {}; }
+  /// Returns paths of files that it was made of and that no parameter of its own names: those of a folder.
+  virtual std::vector<std::string> files() const { return {}; }
   /// True if failures, checkpoints and costs of interruption may disrupt its jobs. Under
   /// `ProgressRule::Policy` such a policy must measure progress by `SchedulingPass::work_done` in passes that
   /// are `disrupted`.

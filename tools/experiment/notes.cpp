@@ -261,15 +261,30 @@ std::vector<Note> tenant_notes(const Workload& workload, const TenantTree& tree,
       return asked != nullptr && holds(*asked);
     });
   };
-  if (const auto jobs = asking([](const JobRequirements& asked) { return !asked.dependencies.empty(); });
-      jobs > 0)
-    add(jobs,
-        fmt::format("dependencies of {} are ignored: no policy waits for other jobs", count_of(jobs, "job")));
-  if (const auto jobs = asking([](const JobRequirements& asked) {
-        return !asked.node_features.empty() || asked.num_nodes > 0 || asked.gpus_per_node.value > 0;
-      });
-      jobs > 0)
-    add(jobs, fmt::format("node requests of {} are ignored: no placement uses them", count_of(jobs, "job")));
+  const auto follows = [](const PolicyArguments& policy) { return policy.policy().follows_requests; };
+  const std::string following = policies_that(policies, follows);
+  const bool all_follow =
+      std::ranges::all_of(policies, [&](const PreparedPolicy& policy) { return follows(policy.arguments); });
+  const auto add_ignored = [&](std::int64_t jobs, const char* what, const char* reason) {
+    if (jobs == 0) return;
+    const std::string text = fmt::format("{} of {}", what, count_of(jobs, "job"));
+    add(jobs, following.empty() ? fmt::format("{} are ignored: {}", text, reason)
+                                : fmt::format("{} are followed by {} alone", text, following));
+  };
+  const auto has_features = [](const JobRequirements& asked) { return !asked.node_features.empty(); };
+  const auto has_nodes = [](const JobRequirements& asked) {
+    return asked.num_nodes > 0 || asked.gpus_per_node.value > 0;
+  };
+  if (!all_follow || policies.empty()) {
+    add_ignored(asking([](const JobRequirements& asked) { return !asked.dependencies.empty(); }),
+                "dependencies", "no policy waits for other jobs");
+    add_ignored(asking([&](const JobRequirements& asked) {
+                  return has_nodes(asked) || (following.empty() && has_features(asked));
+                }),
+                "node requests", "no placement uses them");
+  }
+  if (const auto jobs = asking(has_features); jobs > 0 && !following.empty())
+    add(jobs, fmt::format("node features requested by {} are ignored", count_of(jobs, "job")));
   return notes;
 }
 

@@ -615,6 +615,8 @@ Result<PreparedPolicy> prepare_policy(const std::string& spec, const SpecFiles& 
   auto policy = arguments->policy().make(*arguments);
   if (!policy) return fail(std::move(policy.error()));
   PreparedPolicy prepared{spec, *std::move(arguments), *std::move(policy)};
+  for (const std::string& path : prepared.policy->files())
+    read.push_back({path, files.locate(path)});
   for (SpecFile& file : read) {
     auto hash = hash_of_input(file.path);  // at once: it is to be that of what was read
     if (!hash) return fail(std::move(hash.error()));

@@ -3,8 +3,8 @@
 /// reservations, the main scheduler and backfill are those of slurmctld 22.05.
 ///
 /// The policy chooses the nodes of jobs itself, by CPUs and GPUs of slurm.conf; the placement only counts
-/// GPUs. Both schedulers look once in each `latency`, at instants of their own: backfill a quarter of it before
-/// the main one. A change waits for the next look.
+/// GPUs. Both schedulers look once in each `latency`, at instants of their own: backfill a quarter of it
+/// before the main one. A change waits for the next look.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,6 +39,7 @@ struct SlurmOptions {
   slurm::TresNames names{};
   std::vector<slurm::Reservation> reservations{};
   std::vector<slurm::UsedTime> history{};
+  std::vector<std::string> files{};
   SimDuration period{};
   SimDuration pass_at{};
   SimDuration clock{};
@@ -115,6 +116,8 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
     notes.emplace_back("the policy chooses nodes by the CPUs and GPUs of slurm.conf; memory is not counted");
     return notes;
   }
+
+  std::vector<std::string> files() const override { return options_.files; }
 
   void schedule(SchedulingPass& pass) override {
     pass_ = &pass;
@@ -443,6 +446,16 @@ MadePolicy make_slurm(const PolicyArguments& arguments) {
   auto setup = slurm::read_setup(*files, options.names, split(arguments["ignore"], '+'));
   if (!setup) return fail(std::move(setup.error()));
   options.setup = *std::move(setup);
+  // Files that parameters name are known to the caller.
+  for (const std::string* const path :
+       {&files->conf, &files->associations, &files->parents, &files->qos, &files->usage, &files->history,
+        &files->passes, &files->reservations}) {
+    const auto is_named = [&](std::string_view name) { return arguments[name] == *path; };
+    constexpr std::string_view kNames[] = {"conf",  "assoc",   "parents",     "qos",
+                                           "usage", "history", "reservations"};
+    if (path->empty() || std::ranges::any_of(kNames, is_named)) continue;
+    if (std::ranges::find(options.files, *path) == options.files.end()) options.files.push_back(*path);
+  }
   if (auto checked = slurm::check_followed(options.setup, files->associations, files->qos); !checked)
     return fail(std::move(checked.error()));
   const auto latency = parse_time_span(arguments["latency"]);
