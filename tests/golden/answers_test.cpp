@@ -411,14 +411,14 @@ TEST_CASE(
   REQUIRE_MESSAGE(first.exit_code == 0, first.err);
   std::string text = unwrapped(first.out);
   std::ranges::replace(text, '\n', ' ');
-  CHECK(text.starts_with("Over 20 seeds, no clear difference between deadline and elasticflow: "));
+  CHECK(text.starts_with("Over 20 seeds, no clear difference between elasticflow and deadline: "));
   CHECK(text.find("seeds     1-20   jobs generated anew for each   described above: seed 1 ") !=
         std::string::npos);
   CHECK(text.find("mean ± half of the 95 % interval over seeds 1 to 20") != std::string::npos);
   CHECK(text.find("placement consolidate") != std::string::npos);
   CHECK(text.find("preemption and resizing cost a job saving and loading a checkpoint") != std::string::npos);
   CHECK(first.out.find("timeline  runs/compare-1/fifo/timeline.json and 4 more, ") != std::string::npos);
-  // The page's chart of the schedule opens with the policy that the answer names.
+  // The chart of the schedule opens with the policy that met the most deadlines with the first seed.
   const std::string page = slurp(work / "runs/compare-1/report.html");
   CHECK(page.find("\"shown\":4") != std::string::npos);
   // Plans as if resizing were free lose to srtf where it takes a minute; those that count it do not.
