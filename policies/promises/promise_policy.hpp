@@ -34,7 +34,7 @@ struct PromiseOptions {
 /// others. If none does, all plans are made again in the order of deadlines, and count only if each is in
 /// time.
 ///
-/// Where run times differ from predictions, the end of a running job is expected anew at each pass, from the
+/// If run times differ from predictions, the end of a running job is expected anew at each pass, from the
 /// work that it has left. Promises may then break.
 class PromisePolicy final : public Policy {
  public:

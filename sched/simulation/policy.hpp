@@ -110,9 +110,9 @@ class SchedulingPass {
   std::span<const JobId> interrupted() const { return interrupted_; }
   /// True if anything other than the policy may stop jobs or cost them time in this replay.
   bool disrupted() const { return !overheads_.empty(); }
-  /// True if jobs may be faster or slower than predicted (`RunTimeErrors`). Work is then measured in predicted
-  /// time: `work_done` and `remaining_iterations` tell how fast a job really is. Jobs end by themselves under
-  /// every `ProgressRule`, and `complete` must not be called.
+  /// True if jobs may be faster or slower than predicted (`RunTimeErrors`). Work is then measured in
+  /// predicted time: `work_done` and `remaining_iterations` tell how fast a job really is. Jobs end by
+  /// themselves under every `ProgressRule`, and `complete` must not be called.
   bool run_times_differ() const { return run_times_differ_; }
   /// True if nodes went out of service or came back at this instant.
   bool capacity_changed() const { return capacity_changed_; }
@@ -304,7 +304,8 @@ enum class ProgressRule : std::uint8_t {
   /// Gangs may have any size of the job's curve; a job ends when its iterations are done. Rigid jobs are as
   /// under `Duration`.
   Iterations,
-  Policy,  ///< the policy ends jobs, unless `SchedulingPass::run_times_differ`: for reproducing simulators with an arithmetic of their own
+  Policy,  ///< the policy ends jobs, unless `SchedulingPass::run_times_differ`: for reproducing simulators
+           ///< with an arithmetic of their own
 };
 
 /// A number that a policy reports about its own work, for `summary.json` and for people.

@@ -1,4 +1,4 @@
-/// What `vtrain replay`, `vtrain compare` and `vtrain size` share: their arguments, their scenario, and the
+/// Common parts of `vtrain replay`, `vtrain compare` and `vtrain size`: their arguments, their scenario, and the
 /// runs with the files that they leave.
 #pragma once
 

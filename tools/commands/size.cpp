@@ -33,7 +33,7 @@ constexpr const char* kDefaultRange = "1-64x8:a100";
 
 /// A spec with its defaults, and what was read from it.
 struct SizeQuestion {
-  ScenarioSpec spec;  ///< of the question; `cluster` is a range
+  ScenarioSpec spec;  ///< spec of the question; `cluster` is a range
   ClusterRange range;
   SizeGoal goal;
   std::vector<std::uint64_t> seeds;

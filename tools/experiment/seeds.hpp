@@ -29,7 +29,7 @@ Result<std::vector<std::uint64_t>> parse_seeds(std::string_view text);
 /// Error if a scenario has an input that can be read only once, as its jobs are to be made anew.
 Result<void> check_can_repeat(const Scenario& scenario);
 
-/// What several seeds draw anew of a scenario's trace: `none`, `days` or `weeks`.
+/// Part of a scenario's trace that several seeds draw anew: `none`, `days` or `weeks`.
 std::string resampling_of(const Scenario& scenario);
 
 /// Replays the spec of a scenario under all its policies and these seeds. Generated jobs are made anew, and

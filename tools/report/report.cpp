@@ -202,11 +202,13 @@ std::string render_report(const ReportInput& input) {
       {.title = page_title(input),
        .eyebrow = input.trace_name,
        .answer = input.seeds ? seed_answer(*input.seeds) : headline(input),
-       .facts = fmt::format("{}{}; cluster {}.{}{}", input.seeds ? input.detail + ": " : "", describe_jobs(input), input.cluster.describe(),
-                            input.interruption_cost.empty() ? "" : " Assumed: ",
-                            input.interruption_cost.empty() ? "" : input.interruption_cost + "."),
+       .facts =
+           fmt::format("{}{}; cluster {}.{}{}", input.seeds ? input.detail + ": " : "", describe_jobs(input),
+                       input.cluster.describe(), input.interruption_cost.empty() ? "" : " Assumed: ",
+                       input.interruption_cost.empty() ? "" : input.interruption_cost + "."),
        .summary_html = seeds_html(input) + summary_table(input.runs) + hints_html(input) +
-                       loss_table(input.runs) + trade_offs_html(input.runs) + group_table_html(summaries_of(input.runs)),
+                       loss_table(input.runs) + trade_offs_html(input.runs) +
+                       group_table_html(summaries_of(input.runs)),
        .help = "Press a policy's name below a chart to hide it in all charts.",
        .figures_html = std::move(figures),
        .assumptions = input.assumptions,

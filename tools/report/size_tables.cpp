@@ -98,7 +98,8 @@ std::string mark_of(const SizeRow& row) {
 }
 
 bool has_prices(const SizeStudy& study) {
-  return std::ranges::any_of(rows_of(study, true), [](const SizeRow& row) { return row.point->price.has_value(); });
+  return std::ranges::any_of(rows_of(study, true),
+                             [](const SizeRow& row) { return row.point->price.has_value(); });
 }
 
 bool has_mixes(const SizeStudy& study) {

@@ -40,11 +40,12 @@ bool ends_jobs_itself(const std::string& spec) {
 
 TEST_CASE("gang speed property: a job does its work and no more, however its gangs are spread") {
   std::int64_t num_slowed = 0;
-  for (const char* const spec : {"fifo", "easy", "conservative", "las:queues=5;12", "srtf", "edf", "chronus",
+  for (const std::string spec : {"fifo", "easy", "conservative", "las:queues=5;12", "srtf", "edf", "chronus",
                                  "elasticflow:slot=5s", "elasticflow-edf"}) {
     for (const PlacementKind placement : {PlacementKind::Consolidate, PlacementKind::Yarn}) {
       for (std::uint64_t seed = 0; seed < rounds(6); ++seed) {
-        const std::string name = spec; CAPTURE(name); CAPTURE(static_cast<int>(placement));
+        CAPTURE(spec);
+        CAPTURE(static_cast<int>(placement));
         CAPTURE(seed);
         const Workload workload = random_workload(seed, 120, kTotalGpus, std::chrono::seconds(1));
         Thirds speeds;
