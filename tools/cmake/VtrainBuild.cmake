@@ -35,10 +35,11 @@ if(VTRAIN_SANITIZERS)
 endif()
 
 # vtrain_folder_library(NAME FOLDER DIR PUBLIC ... PRIVATE ...): the static library vtrain::NAME of all sources of a folder, or with
-# RECURSE of all below it. Headers are found from the project's root, as "module/folder/header.hpp"; where the library is installed, below
-# include/vtrain/private. tests/layering_test.cmake checks what may include what.
+# RECURSE of all below it. NOT_INSTALLED keeps it out of the installed library. Headers are found from the project's root, as
+# "module/folder/header.hpp"; where the library is installed, below include/vtrain/private. tests/layering_test.cmake checks what may
+# include what.
 function(vtrain_folder_library name)
-  cmake_parse_arguments(arg "RECURSE" "FOLDER" "PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "RECURSE;NOT_INSTALLED" "FOLDER" "PUBLIC;PRIVATE" ${ARGN})
   set(target vtrain_${name})
   if(arg_RECURSE)
     file(GLOB_RECURSE sources RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS ${arg_FOLDER}/*.cpp)
@@ -53,7 +54,9 @@ function(vtrain_folder_library name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/vtrain/private>)
   target_link_libraries(${target} PUBLIC ${arg_PUBLIC}
     PRIVATE ${arg_PRIVATE} $<BUILD_INTERFACE:vtrain_warnings> $<BUILD_INTERFACE:vtrain_sanitizers>)
-  set_property(GLOBAL APPEND PROPERTY VTRAIN_LIBRARIES ${name})
+  if(NOT arg_NOT_INSTALLED)
+    set_property(GLOBAL APPEND PROPERTY VTRAIN_LIBRARIES ${name})
+  endif()
 endfunction()
 
 # vtrain_module(NAME PUBLIC ... PRIVATE ...): one library per module, of all sources below the current folder.

@@ -18,6 +18,7 @@
 #include "core/io/json_reader.hpp"
 #include "policies/registry.hpp"
 #include "tools/experiment/file_hash.hpp"
+#include "tools/experiment/variation.hpp"
 #include "traces/synthesis/generator.hpp"
 #include "workloads/calibration/prediction_interval.hpp"
 #include "workloads/model/parallel_plan.hpp"
@@ -33,6 +34,7 @@ constexpr std::array<std::string_view, 2> kRunTimes = {"trace", "predicted"};
 constexpr std::array<std::string_view, 3> kTimelines = {"auto", "always", "never"};
 constexpr std::array<std::string_view, 4> kObjectives = {"", "time", "cost", "gpus"};
 constexpr double kMostSeed = 9223372036854775807.0;
+constexpr std::string_view kVaryKey = "vary";
 
 /// Calls `visit(field, value)` for each field of a spec: the only list of fields.
 template <class Visit>
@@ -52,7 +54,7 @@ void for_each_field(auto& spec, const Visit& visit) requires requires {
   visit(SpecField{"", "policies", "--policies"}, spec.policies);
   visit(SpecField{"", "seeds", "--seeds"}, spec.seeds);
   visit(SpecField{"", "baseline", "--baseline"}, spec.baseline);
-  visit(SpecField{"", "vary", "--vary"}, spec.vary);
+  visit(SpecField{"", kVaryKey, "--vary"}, spec.vary);
   visit(SpecField{"", "goal", "--goal"}, spec.goal);
   visit(SpecField{"", "price", "--price"}, spec.price);
   visit(SpecField{"pricing", "profile", "--profile"}, spec.pricing.profile);
@@ -167,6 +169,10 @@ class FieldReader {
   void read(const SpecField& field, std::vector<std::string>& value) {
     if (!fields_.has(field.key)) return;
     const json& list = *object_.find(field.key);
+    if (field.key == kVaryKey && list.is_object()) {
+      value = read_variations(fields_, list);
+      return;
+    }
     const bool is_list_of_texts =
         list.is_array() && std::ranges::all_of(list, [](const json& item) { return item.is_string(); });
     if (!is_list_of_texts) {
