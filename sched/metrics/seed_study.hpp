@@ -28,14 +28,30 @@ struct Estimate {
 /// Estimates the mean of the values that are numbers.
 Estimate estimate_of(std::span<const double> values);
 
+/// The values of `run_metrics` of one replay.
+class RunValues {
+ public:
+  /// A replay without values: all are NaN.
+  RunValues();
+  explicit RunValues(const Summary& summary);
+
+  /// Value of a metric, which is an element of `run_metrics`.
+  double of(const Metric& metric) const;
+  void set(const Metric& metric, double value);
+
+ private:
+  std::vector<double> values_;  ///< in the order of `run_metrics`
+};
+
 /// The metrics of all policies under one seed.
 struct SeededRuns {
-  std::uint64_t seed = 0;            ///< seed of everything random
-  std::vector<Summary> summaries{};  ///< in the order of the policies
+  std::uint64_t seed = 0;           ///< seed of everything random
+  std::vector<RunValues> values{};  ///< in the order of the policies
 };
 
 /// Replays of the same question under several seeds. Under one seed all policies have the same jobs (common
-/// random numbers), so that differences are paired by seed.
+/// random numbers), so that differences are paired by seed. A policy that was not replayed has no values
+/// under any seed.
 struct SeedStudy {
   std::vector<std::string> policies{};  ///< names, two of which never agree
   std::vector<SeededRuns> seeds{};      ///< in ascending order of the seeds

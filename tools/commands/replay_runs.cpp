@@ -61,7 +61,7 @@ Result<std::optional<SeedStudy>> study_of(const ReplayArguments& arguments, cons
   if (spec.baseline.empty()) return std::nullopt;
   SeedStudy study{.policies = spec.policies, .seeds = {{.seed = spec.transformations.seed}}};
   for (const RunResult& run : runs)
-    study.seeds.front().summaries.push_back(run.summary);
+    study.seeds.front().values.emplace_back(run.summary);
   return study;
 }
 

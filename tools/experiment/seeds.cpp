@@ -36,7 +36,7 @@ Result<SeededRuns> replay_seed(const Scenario& scenario, std::uint64_t seed, std
   for (const std::string& policy : prepared->spec().policies) {
     auto run = prepared->run(policy);
     if (!run) return fail(std::move(run.error()));
-    runs.summaries.push_back(std::move(run->summary));
+    runs.values.emplace_back(run->summary);
     if (done != nullptr) ++*done;
   }
   return runs;
@@ -46,8 +46,8 @@ Result<SeededRuns> replay_seed(const Scenario& scenario, std::uint64_t seed, std
 SeededRuns take_finished(std::uint64_t seed, const SeedOptions& options) {
   SeededRuns runs{.seed = seed};
   for (const RunResult& run : options.finished)
-    runs.summaries.push_back(run.summary);
-  if (options.replays_done != nullptr) *options.replays_done += std::ssize(runs.summaries);
+    runs.values.emplace_back(run.summary);
+  if (options.replays_done != nullptr) *options.replays_done += std::ssize(runs.values);
   return runs;
 }
 

@@ -177,7 +177,7 @@ struct WantedSize {
 /// Measures and metrics of some policies on one cluster under one seed.
 struct SizeReplay {
   std::vector<double> values{};
-  std::vector<Summary> summaries{};
+  std::vector<RunValues> metrics{};
 };
 
 /// Finds sizes round by round: in each, every curve names the sizes that it needs next.
@@ -247,7 +247,7 @@ class SizeSearch {
       auto run = scenario->run(policy);
       if (!run) return fail(std::move(run.error()));
       replay.values.push_back(goal_.measure->value(scenario->workload(), *run));
-      replay.summaries.push_back(std::move(run->summary));
+      replay.metrics.emplace_back(run->summary);
       if (options_.replays_done != nullptr) ++*options_.replays_done;
     }
     return replay;
@@ -290,7 +290,7 @@ class SizeSearch {
         SizeReplay& replay = **by_seed[seed];
         point.values.push_back(replay.values[policy]);
         metrics.seeds[seed].seed = study_.seeds[seed];
-        metrics.seeds[seed].summaries.push_back(std::move(replay.summaries[policy]));
+        metrics.seeds[seed].values.push_back(std::move(replay.metrics[policy]));
         ++study_.num_replays;
       }
       if (std::ranges::any_of(point.values, [](double value) { return std::isnan(value); }))

@@ -102,6 +102,13 @@ std::string escape_html(std::string_view text) {
   return out;
 }
 
+std::string query_html(std::string_view sql) {
+  if (sql.empty()) return {};
+  return fmt::format(
+      "<details class=\"query\"><summary>SQL of this table</summary>\n<pre>{}</pre>\n</details>\n",
+      escape_html(sql));
+}
+
 std::string with_whole_quantities(std::string_view text) {
   constexpr std::string_view kNoBreak = "\u00a0";
   constexpr std::string_view kPunctuation = ",.;:()";

@@ -13,6 +13,9 @@ namespace vtrain::report {
 /// `text` for element content and quoted attribute values, printable but for line feeds and tabs.
 std::string escape_html(std::string_view text);
 
+/// A statement of SQL below the table that it gives, folded up; empty for none.
+std::string query_html(std::string_view sql);
+
 /// Joins each number and its unit, and the parts of a duration, by no-break spaces: `3 h 19 m` stays on a
 /// line.
 std::string with_whole_quantities(std::string_view text);

@@ -22,8 +22,10 @@ const Metric& metric_named(std::string_view key) {
 
 const Metric& main_metric(const SeedStudy& study) {
   const Metric& deadlines = metric_named("deadline_satisfactory_ratio");
-  const std::vector<double> values = study.values(deadlines, 0);
-  const bool any = std::ranges::any_of(values, [](double value) { return !std::isnan(value); });
+  const bool any = std::ranges::any_of(study.seeds, [&deadlines](const SeededRuns& runs) {
+    return std::ranges::any_of(
+        runs.values, [&deadlines](const RunValues& values) { return !std::isnan(values.of(deadlines)); });
+  });
   return any ? deadlines : metric_named("avg_jct_s");
 }
 
@@ -61,36 +63,53 @@ bool is_better(const Metric& metric, double difference) {
 
 }  // namespace
 
-bool is_comparable(const SeedStudy& study, const Metric& metric, std::size_t policy) {
-  if (!metric.depends_on_completed) return true;
+std::vector<bool> policies_that_complete(const SeedStudy& study) {
   const Metric& completed = metric_named("completed");
+  std::vector<double> means;
   double most = 0;
-  for (std::size_t i = 0; i < study.policies.size(); ++i)
-    most = std::max(most, study.mean(completed, i).mean);
-  return most - study.mean(completed, policy).mean < static_cast<double>(kHandful);
+  for (std::size_t i = 0; i < study.policies.size(); ++i) {
+    means.push_back(study.mean(completed, i).mean);
+    most = std::max(most, means.back());
+  }
+  std::vector<bool> complete;
+  for (const double mean : means)
+    complete.push_back(!(most - mean >= static_cast<double>(kHandful)));  // true without a replay
+  return complete;
 }
 
 std::vector<std::size_t> ranked_policies(const SeedStudy& study, const Metric& metric) {
   std::vector<std::size_t> ranked;
+  std::vector<double> means;
+  const std::vector<bool> complete = policies_that_complete(study);
   for (std::size_t i = 0; i < study.policies.size(); ++i) {
-    if (is_comparable(study, metric, i) && !std::isnan(study.mean(metric, i).mean)) ranked.push_back(i);
+    means.push_back(study.mean(metric, i).mean);
+    const bool is_compared = !metric.depends_on_completed || complete[i];
+    if (is_compared && !std::isnan(means.back())) ranked.push_back(i);
   }
-  std::ranges::stable_sort(ranked, [&](std::size_t a, std::size_t b) {
-    return is_better(metric, study.mean(metric, a).mean - study.mean(metric, b).mean);
-  });
+  std::ranges::stable_sort(
+      ranked, [&](std::size_t a, std::size_t b) { return is_better(metric, means[a] - means[b]); });
   return ranked;
 }
 
+namespace {
+
+/// True if a column of a metric is informative, as in a table of single replays.
+bool is_shown(const Metric& metric, const SeedStudy& study) {
+  return std::ranges::any_of(study.seeds, [&metric](const SeededRuns& runs) {
+    return std::ranges::any_of(runs.values, [&metric](const RunValues& values) {
+      const double value = values.of(metric);
+      return metric.hides_zero ? value > 0 : !std::isnan(value);
+    });
+  });
+}
+
+}  // namespace
+
 std::vector<const Metric*> shown_metrics(const SeedStudy& study, bool on_page) {
-  std::vector<const Summary*> replays;
-  for (const SeededRuns& runs : study.seeds) {
-    for (const Summary& summary : runs.summaries)
-      replays.push_back(&summary);
-  }
   std::vector<const Metric*> shown;
   for (const Metric& metric : run_metrics()) {
     const std::string_view title = on_page ? metric.title : metric.short_title;
-    if (!title.empty() && metric.unit != MetricUnit::Flag && is_shown(metric, replays))
+    if (!title.empty() && metric.unit != MetricUnit::Flag && is_shown(metric, study))
       shown.push_back(&metric);
   }
   return shown;
@@ -107,13 +126,13 @@ std::vector<std::vector<std::string>> table_rows(const SeedStudy& study,
                                                  std::span<const Metric* const> metrics,
                                                  std::optional<std::size_t> from) {
   std::vector<std::vector<std::string>> rows;
+  const std::vector<bool> complete = policies_that_complete(study);
   for (std::size_t policy = 0; policy < study.policies.size(); ++policy) {
     if (policy == from) continue;
     std::vector<std::string> row = {study.policies[policy]};
     for (const Metric* const metric : metrics) {
       const Estimate estimate = from ? study.difference(*metric, policy, *from) : study.mean(*metric, policy);
-      const bool compares =
-          is_comparable(study, *metric, policy) && (!from || is_comparable(study, *metric, *from));
+      const bool compares = !metric->depends_on_completed || (complete[policy] && (!from || complete[*from]));
       const bool is_noise = from && std::isfinite(estimate.half_width) && !estimate.is_clear();
       std::string cell = estimate_text(*metric, estimate, from.has_value());
       cell += !compares ? sign_of(Mark::NotCompared) : is_noise ? kNoise : sign_of(Mark::None);
@@ -140,12 +159,10 @@ void drop_columns(std::vector<const Metric*>& metrics, const std::function<bool(
 }
 
 std::string_view fewer_jobs_note(const SeedStudy& study, std::span<const Metric* const> metrics) {
-  for (const Metric* const metric : metrics) {
-    for (std::size_t policy = 0; policy < study.policies.size(); ++policy) {
-      if (!is_comparable(study, *metric, policy)) return "† over fewer completed jobs, so not compared";
-    }
-  }
-  return {};
+  if (std::ranges::none_of(metrics, &Metric::depends_on_completed)) return {};
+  const std::vector<bool> complete = policies_that_complete(study);
+  const bool all = std::ranges::find(complete, false) == complete.end();
+  return all ? "" : "† over fewer completed jobs, so not compared";
 }
 
 std::string seeds_label(const SeedStudy& study) {

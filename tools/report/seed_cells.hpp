@@ -23,9 +23,9 @@ const Metric& main_metric(const SeedStudy& study);
 /// 0.4`. Without an interval, or with one of width 0, only the mean; `-` for NaN.
 std::string estimate_text(const Metric& metric, const Estimate& estimate, bool is_difference);
 
-/// True if a policy completes as many jobs as the others, but for a handful. Times of the others are over
-/// fewer jobs and not compared.
-bool is_comparable(const SeedStudy& study, const Metric& metric, std::size_t policy);
+/// For each policy, true if it completes as many jobs as the others, but for a handful. Times of the others
+/// are over fewer jobs and not compared.
+std::vector<bool> policies_that_complete(const SeedStudy& study);
 
 /// The policies that have the metric and may be compared by it, the best first.
 std::vector<std::size_t> ranked_policies(const SeedStudy& study, const Metric& metric);

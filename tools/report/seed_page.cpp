@@ -40,26 +40,27 @@ std::string html_table(const SeedStudy& study, std::span<const Metric* const> me
 
 }  // namespace
 
-std::string seed_section_html(const SeedComparison& comparison) {
+std::string seed_section_html(const SeedComparison& comparison, const TableQueries& queries) {
   const SeedStudy& study = *comparison.study;
   const std::vector<const Metric*> metrics = shown_metrics(study, true);
   const std::string note = interval_note(study);
+  const std::size_t step = point_step(study, 1);
   std::string html =
       fmt::format("<h2>Over {}</h2>\n<div class=\"strips\">\n", escape_html(seeds_label(study)));
   for (const std::string_view key : kMainMetrics) {
     const Metric& metric = metric_named(key);
     StripRange range;
     range.include(study, metric);
-    const std::string strip = strip_svg(study, metric, range);
+    const std::string strip = strip_svg(study, metric, range, step);
     if (!strip.empty())
       html +=
           fmt::format("<figure><figcaption>{}</figcaption>\n{}</figure>\n", escape_html(metric.title), strip);
   }
-  html += fmt::format("</div>\n<p class=\"note\">A point for each seed; below it the {}.</p>\n",
+  html += fmt::format("</div>\n<p class=\"note\">{}; below it the {}.</p>\n", points_note(step),
                       escape_html(note));
-  html += html_table(study, metrics, std::nullopt);
+  html += html_table(study, metrics, std::nullopt) + query_html(queries.means);
   if (study.policies.size() > 1) {
-    html += html_table(study, metrics, compared_with(comparison));
+    html += html_table(study, metrics, compared_with(comparison)) + query_html(queries.differences);
     html += fmt::format("<p class=\"note\">{}. {}</p>\n", difference_note(study),
                         fewer_jobs_note(study, metrics));
   }

@@ -31,7 +31,18 @@ void StripRange::include(const SeedStudy& study, const Metric& metric) {
   }
 }
 
-std::string strip_svg(const SeedStudy& study, const Metric& metric, const StripRange& range) {
+std::size_t point_step(const SeedStudy& study, std::size_t num_studies) {
+  constexpr std::size_t kMostPoints = 6'000;  // about 140 bytes each
+  const std::size_t rows = study.policies.size() * num_studies * kMainMetrics.size();
+  return 1 + rows * study.seeds.size() / kMostPoints;
+}
+
+std::string points_note(std::size_t step) {
+  return step == 1 ? "A point for each seed" : fmt::format("A point for one in {} seeds", step);
+}
+
+std::string strip_svg(const SeedStudy& study, const Metric& metric, const StripRange& range,
+                      std::size_t step) {
   const auto [low, high] = range;
   if (!(high > low)) return {};
   const auto x_of = [from = low, span = high - low](double value) {
@@ -44,8 +55,9 @@ std::string strip_svg(const SeedStudy& study, const Metric& metric, const StripR
   for (std::size_t policy = 0; policy < study.policies.size(); ++policy) {
     const double y = kTop + kRow * (static_cast<double>(policy) + 0.5);
     svg += fmt::format("<text x=\"0\" y=\"{:.1f}\">{}</text>\n", y + 4, escape_html(study.policies[policy]));
-    for (const SeededRuns& runs : study.seeds) {
-      const double value = metric.value(runs.summaries[policy]);
+    for (std::size_t seed = 0; seed < study.seeds.size(); seed += step) {
+      const SeededRuns& runs = study.seeds[seed];
+      const double value = runs.values[policy].of(metric);
       if (std::isnan(value)) continue;
       svg += fmt::format(
           "<circle class=\"point{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\"><title>{}, seed {}: {}</title>"

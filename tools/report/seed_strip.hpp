@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -24,8 +25,15 @@ struct StripRange {
   void include(const SeedStudy& study, const Metric& metric);
 };
 
-/// A row for each policy: a point for each seed, and below them the mean with its interval. Empty if the
-/// range has no width.
-std::string strip_svg(const SeedStudy& study, const Metric& metric, const StripRange& range);
+/// Distance between seeds that are drawn: 1, or more where all points of a number of studies like this one
+/// would make the page too large.
+std::size_t point_step(const SeedStudy& study, std::size_t num_studies);
+/// `A point for each seed`, `A point for one in 5 seeds`.
+std::string points_note(std::size_t step);
+
+/// A row for each policy: a point for each seed, or every `step`-th one, and below them the mean with its
+/// interval. Empty if the range has no width.
+std::string strip_svg(const SeedStudy& study, const Metric& metric, const StripRange& range,
+                      std::size_t step = 1);
 
 }  // namespace vtrain::report

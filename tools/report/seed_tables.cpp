@@ -165,7 +165,8 @@ std::string seed_tables_text(const SeedComparison& comparison) {
   const SeedStudy& study = *comparison.study;
   const std::size_t from = compared_with(comparison);
   const std::vector<const Metric*> metrics = metrics_with_room(study, from, true);
-  std::string text = text_table(study, metrics, std::nullopt).to_string() + interval_note(study) + "\n";
+  std::string text = text_table(study, metrics, std::nullopt).to_string();
+  if (study.seeds.size() > 1) text += interval_note(study) + "\n";
   if (study.policies.size() > 1) text += "\n" + differences_text(study, metrics, from);
   return text;
 }
@@ -222,7 +223,7 @@ std::string seeds_to_csv(const SeedStudy& study) {
       append_csv_field(text, study.policies[policy]);
       for (const Metric& metric : run_metrics()) {
         if (metric.key.empty()) continue;
-        const double value = metric.value(runs.summaries[policy]);
+        const double value = runs.values[policy].of(metric);
         text += std::isnan(value) ? "," : fmt::format(",{}", value);
       }
       text += "\n";

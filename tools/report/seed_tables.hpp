@@ -35,10 +35,16 @@ nlohmann::ordered_json seeds_to_json(const SeedComparison& comparison);
 /// A row for each seed and policy with all metrics, as CSV.
 std::string seeds_to_csv(const SeedStudy& study);
 
+/// Statements of SQL that give the figures of tables, shown below them; empty: none.
+struct TableQueries {
+  std::string means{};
+  std::string differences{};
+};
+
 namespace report {
 
 /// The section of the page: both tables, and a strip of points for each metric with a point for each seed.
-std::string seed_section_html(const SeedComparison& comparison);
+std::string seed_section_html(const SeedComparison& comparison, const TableQueries& queries = {});
 
 }  // namespace report
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 #include "core/io/csv.hpp"
 #include "tools/format/text_format.hpp"
@@ -37,7 +38,45 @@ bool leads(const SeedStudy& study, const Metric& metric, std::span<const std::si
   return std::isfinite(lead.half_width) ? lead.is_clear() : lead.mean != 0;
 }
 
-/// Metrics that some combination has, in the order of the columns.
+}  // namespace
+
+BestPolicies::BestPolicies(std::vector<std::string> policies)
+    : policies_(std::move(policies)), wins_(policies_.size()) {}
+
+void BestPolicies::add(const SeedStudy& study) {
+  const Metric& metric = main_metric(study);
+  if (metric_ == nullptr) metric_ = &metric;
+  ++all_;
+  const std::vector<std::size_t> ranked = ranked_policies(study, metric);
+  if (ranked.empty()) {
+    ++empty_;
+    return;
+  }
+  const bool is_clear = ranked.size() == 1 || leads(study, metric, ranked);
+  ++(is_clear ? wins_[ranked.front()] : undecided_);
+}
+
+std::string BestPolicies::to_string() const {
+  std::vector<std::string> parts;
+  for (std::size_t policy = 0; policy < policies_.size(); ++policy) {
+    if (wins_[policy] > 0)
+      parts.push_back(fmt::format("{} is {}best in {}", policies_[policy],
+                                  policies_.size() > 1 ? "clearly " : "", with_thousands(wins_[policy])));
+  }
+  if (undecided_ > 0)
+    parts.push_back(fmt::format("no policy is clearly best in {}", with_thousands(undecided_)));
+  if (empty_ > 0) parts.push_back(fmt::format("no policy completed a job in {}", with_thousands(empty_)));
+  return fmt::format("Of {}, {}. Best is judged by {}.", count_of(all_, "combination"),
+                     fmt::join(parts, ", "), lower_case(metric_->title));
+}
+
+std::string varied_summary(const VariedComparison& comparison) {
+  BestPolicies best(comparison.studies.front().study.policies);
+  for (const VariedStudy& varied : comparison.studies)
+    best.add(varied.study);
+  return best.to_string();
+}
+
 std::vector<const Metric*> shown_anywhere(const VariedComparison& comparison, bool on_page) {
   std::vector<const Metric*> shown;
   for (const VariedStudy& varied : comparison.studies) {
@@ -49,56 +88,78 @@ std::vector<const Metric*> shown_anywhere(const VariedComparison& comparison, bo
   return shown;
 }
 
-/// Rows of the long table: values, policy, metrics. Values are named in the first row of each combination.
-std::vector<std::vector<std::string>> long_rows(const VariedComparison& comparison,
-                                                std::span<const Metric* const> metrics) {
-  std::vector<std::vector<std::string>> rows;
-  for (const VariedStudy& varied : comparison.studies) {
-    std::vector<std::string> values = varied.values;
-    for (std::vector<std::string>& row : table_rows(varied.study, metrics, std::nullopt)) {
-      row.insert(row.begin(), values.begin(), values.end());
-      rows.push_back(std::move(row));
-      std::ranges::fill(values, "");
-    }
+std::vector<std::string> row_titles(const VariedComparison& comparison, VariedTable table) {
+  std::vector<std::string> titles = comparison.options;
+  titles.emplace_back("policy");
+  if (table == VariedTable::Differences) titles.emplace_back("against");
+  return titles;
+}
+
+std::vector<std::vector<std::string>> varied_rows(const VariedComparison& comparison,
+                                                  const VariedStudy& varied,
+                                                  std::span<const Metric* const> metrics, VariedTable table) {
+  const bool of_differences = table == VariedTable::Differences;
+  const std::size_t from = of_differences ? compared_with(seeds_of(comparison, varied)) : 0;
+  std::vector<std::vector<std::string>> rows =
+      table_rows(varied.study, metrics, of_differences ? std::optional(from) : std::nullopt);
+  for (std::vector<std::string>& row : rows) {
+    if (of_differences) row.insert(row.begin() + 1, varied.study.policies[from]);
+    row.insert(row.begin(), varied.values.begin(), varied.values.end());
   }
   return rows;
 }
 
+namespace {
+
+/// Rows of all combinations. Values are named in the first row of each.
+std::vector<std::vector<std::string>> long_rows(const VariedComparison& comparison,
+                                                std::span<const Metric* const> metrics, VariedTable table) {
+  std::vector<std::vector<std::string>> all;
+  for (const VariedStudy& varied : comparison.studies) {
+    bool is_first = true;
+    for (std::vector<std::string>& row : varied_rows(comparison, varied, metrics, table)) {
+      if (!is_first) std::fill_n(row.begin(), varied.values.size(), "");
+      is_first = false;
+      all.push_back(std::move(row));
+    }
+  }
+  return all;
+}
+
 TextTable long_table(const VariedComparison& comparison, std::span<const Metric* const> metrics) {
-  std::vector<std::string> header = comparison.options;
-  header.emplace_back("policy");
+  std::vector<std::string> header = row_titles(comparison, VariedTable::Means);
   for (const Metric* const metric : metrics)
     header.push_back(title_with_room(*metric));
   TextTable table(std::move(header));
-  for (std::vector<std::string>& row : long_rows(comparison, metrics))
+  for (std::vector<std::string>& row : long_rows(comparison, metrics, VariedTable::Means))
     table.add_row(std::move(row));
   return table;
 }
 
-}  // namespace
-
-std::string varied_summary(const VariedComparison& comparison) {
-  const std::vector<std::string>& policies = comparison.studies.front().study.policies;
-  std::vector<std::int64_t> wins(policies.size());
-  std::int64_t undecided = 0;
-  for (const VariedStudy& varied : comparison.studies) {
-    const Metric& metric = main_metric(varied.study);
-    const std::vector<std::size_t> ranked = ranked_policies(varied.study, metric);
-    const bool is_clear = ranked.size() == 1 || (ranked.size() > 1 && leads(varied.study, metric, ranked));
-    ++(is_clear ? wins[ranked.front()] : undecided);
+std::string html_of(const VariedComparison& comparison, std::span<const Metric* const> metrics,
+                    VariedTable table) {
+  using report::escape_html;
+  std::string html = fmt::format(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table>\n<thead><tr>",
+      table == VariedTable::Means ? "All combinations" : "Differences");
+  for (const std::string& option : comparison.options)
+    html += fmt::format("<th scope=\"col\">{}</th>", escape_html(option));
+  html += "<th scope=\"col\">Policy</th>";
+  if (table == VariedTable::Differences) html += "<th scope=\"col\">Against</th>";
+  for (const Metric* const metric : metrics)
+    html += fmt::format("<th scope=\"col\" title=\"{}\">{}</th>", escape_html(metric->meaning),
+                        escape_html(metric->title));
+  html += "</tr></thead>\n<tbody>\n";
+  for (const std::vector<std::string>& row : long_rows(comparison, metrics, table)) {
+    html += "<tr>";
+    for (const std::string& cell : row)
+      html += fmt::format("<td>{}</td>", report::with_whole_quantities(escape_html(cell)));
+    html += "</tr>\n";
   }
-  std::vector<std::string> parts;
-  for (std::size_t policy = 0; policy < policies.size(); ++policy) {
-    if (wins[policy] > 0)
-      parts.push_back(fmt::format("{} is {}best in {}", policies[policy],
-                                  policies.size() > 1 ? "clearly " : "", wins[policy]));
-  }
-  if (undecided > 0) parts.push_back(fmt::format("no policy is clearly best in {}", undecided));
-  std::string text = fmt::format("Of {}, {}.", count_of(std::ssize(comparison.studies), "combination"),
-                                 fmt::join(parts, ", "));
-  return text + fmt::format(" Best is judged by {}.",
-                            lower_case(main_metric(comparison.studies.front().study).title));
+  return html + "</tbody>\n</table>\n</div>\n";
 }
+
+}  // namespace
 
 std::string varied_answers(const VariedComparison& comparison) {
   std::string text;
@@ -154,9 +215,15 @@ std::string varied_to_csv(const VariedComparison& comparison) {
   return text;
 }
 
-std::string varied_report(const VariedComparison& comparison, const VariedPage& page) {
+std::string varied_section_html(const VariedComparison& comparison, const TableQueries& queries) {
   using namespace report;
-  std::string html;
+  const SeedStudy& first = comparison.studies.front().study;
+  const std::size_t step = point_step(first, comparison.studies.size());
+  std::string html = "<ul>\n";
+  for (const VariedStudy& varied : comparison.studies)
+    html += fmt::format("<li>{}: {}</li>\n", escape_html(label_of(comparison, varied)),
+                        with_whole_quantities(escape_html(seed_answer(seeds_of(comparison, varied)))));
+  html += "</ul>\n";
   for (const std::string_view key : kMainMetrics) {
     const Metric& metric = metric_named(key);
     StripRange range;
@@ -164,7 +231,7 @@ std::string varied_report(const VariedComparison& comparison, const VariedPage& 
       range.include(varied.study, metric);
     std::string strips;
     for (const VariedStudy& varied : comparison.studies) {
-      const std::string strip = strip_svg(varied.study, metric, range);
+      const std::string strip = strip_svg(varied.study, metric, range, step);
       if (!strip.empty())
         strips += fmt::format("<figure><figcaption>{}</figcaption>\n{}</figure>\n",
                               escape_html(label_of(comparison, varied)), strip);
@@ -173,39 +240,25 @@ std::string varied_report(const VariedComparison& comparison, const VariedPage& 
       html +=
           fmt::format("<h2>{}</h2>\n<div class=\"strips\">\n{}</div>\n", escape_html(metric.title), strips);
   }
-  const SeedStudy& first = comparison.studies.front().study;
-  html += fmt::format("<p class=\"note\">A point for each seed; below it the {}.</p>\n",
+  html += fmt::format("<p class=\"note\">{}; below it the {}.</p>\n", points_note(step),
                       escape_html(interval_note(first)));
   const std::vector<const Metric*> metrics = shown_anywhere(comparison, true);
-  html +=
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"All "
-      "combinations\">\n<table>\n<thead><tr>";
-  for (const std::string& option : comparison.options)
-    html += fmt::format("<th scope=\"col\">{}</th>", escape_html(option));
-  html += "<th scope=\"col\">Policy</th>";
-  for (const Metric* const metric : metrics)
-    html += fmt::format("<th scope=\"col\" title=\"{}\">{}</th>", escape_html(metric->meaning),
-                        escape_html(metric->title));
-  html += "</tr></thead>\n<tbody>\n";
-  for (const std::vector<std::string>& row : long_rows(comparison, metrics)) {
-    html += "<tr>";
-    for (const std::string& cell : row)
-      html += fmt::format("<td>{}</td>", with_whole_quantities(escape_html(cell)));
-    html += "</tr>\n";
-  }
-  html += "</tbody>\n</table>\n</div>\n";
-  std::string others = "<ul>\n";
-  for (const VariedStudy& varied : comparison.studies)
-    others += fmt::format("<li>{}: {}</li>\n", escape_html(label_of(comparison, varied)),
-                          with_whole_quantities(escape_html(seed_answer(seeds_of(comparison, varied)))));
-  return render_page({.title = fmt::format("{} by {}", page.trace_name, fmt::join(comparison.options, ", ")),
-                      .eyebrow = page.trace_name,
-                      .answer = varied_summary(comparison),
-                      .facts = page.facts,
-                      .summary_html = others + "</ul>\n" + html,
-                      .assumptions = page.assumptions,
-                      .provenance = page.provenance},
-                     nlohmann::json::object());
+  html += html_of(comparison, metrics, VariedTable::Means) + query_html(queries.means);
+  if (queries.differences.empty()) return html;
+  return html + html_of(comparison, metrics, VariedTable::Differences) +
+         fmt::format("<p class=\"note\">{}</p>\n", difference_note(first)) + query_html(queries.differences);
+}
+
+std::string varied_report(const VariedComparison& comparison, const VariedPage& page) {
+  return report::render_page(
+      {.title = fmt::format("{} by {}", page.trace_name, fmt::join(comparison.options, ", ")),
+       .eyebrow = page.trace_name,
+       .answer = varied_summary(comparison),
+       .facts = page.facts,
+       .summary_html = varied_section_html(comparison),
+       .assumptions = page.assumptions,
+       .provenance = page.provenance},
+      nlohmann::json::object());
 }
 
 }  // namespace vtrain

@@ -1,8 +1,10 @@
 /// Comparison of policies while options vary: one long table in the terminal, as CSV and as JSON, and a page.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,8 +26,42 @@ struct VariedComparison {
   std::optional<std::size_t> baseline{};  ///< policy that the others are compared with; none: the best one
 };
 
+/// Counts in how many combinations each policy is best.
+class BestPolicies {
+ public:
+  explicit BestPolicies(std::vector<std::string> policies);
+  /// Counts a combination.
+  void add(const SeedStudy& study);
+  /// The counts in words; at least one combination was added.
+  std::string to_string() const;
+
+ private:
+  std::vector<std::string> policies_;
+  std::vector<std::int64_t> wins_;
+  std::int64_t undecided_ = 0;
+  std::int64_t empty_ = 0;  ///< combinations in which no policy completed a job
+  std::int64_t all_ = 0;
+  const Metric* metric_ = nullptr;  ///< metric of the first combination
+};
+
 /// Which policy is best in how many combinations.
 std::string varied_summary(const VariedComparison& comparison);
+
+/// Contents of a table over combinations.
+enum class VariedTable : std::uint8_t {
+  Means,       ///< means of the policies
+  Differences  ///< differences from the policy that others are compared with, which has a column
+};
+
+/// Metrics that some combination has, in the order of columns: those of the terminal, or of the page.
+std::vector<const Metric*> shown_anywhere(const VariedComparison& comparison, bool on_page);
+/// Titles of the columns before those of metrics: options, `policy`, and `against` of differences.
+std::vector<std::string> row_titles(const VariedComparison& comparison, VariedTable table);
+/// Rows of one combination: the values of the options, policy, and a cell for each metric, which ends with
+/// its mark or two blanks.
+std::vector<std::vector<std::string>> varied_rows(const VariedComparison& comparison,
+                                                  const VariedStudy& varied,
+                                                  std::span<const Metric* const> metrics, VariedTable table);
 /// The answer for each combination, a line each.
 std::string varied_answers(const VariedComparison& comparison);
 /// A row for each combination and policy, for a terminal.
@@ -43,6 +79,10 @@ struct VariedPage {
   /// Label and value, shown in this order.
   std::vector<std::pair<std::string, std::string>> provenance{};
 };
+
+/// The answers, a small multiple of each combination for each main metric, and the table of means. With a
+/// query for them, the table of differences follows.
+std::string varied_section_html(const VariedComparison& comparison, const TableQueries& queries = {});
 
 /// The page: answers, a small multiple of each combination for each main metric, and the table.
 std::string varied_report(const VariedComparison& comparison, const VariedPage& page);
