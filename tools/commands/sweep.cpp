@@ -20,6 +20,7 @@
 #include "tools/format/text_format.hpp"
 #include "tools/sweep/hand_out.hpp"
 #include "tools/sweep/merge.hpp"
+#include "tools/sweep/ranks.hpp"
 #include "tools/sweep/sweep.hpp"
 
 namespace vtrain {
@@ -173,7 +174,8 @@ Result<void> report_outcome(const SweepArguments& arguments, const NamedSweep& s
                                       runs_text(failed))});
 }
 
-Result<void> run_sweep(const SweepArguments& arguments, const NamedSweep& sweep) {
+/// `ranks` is null for a sweep on threads.
+Result<void> run_sweep(const SweepArguments& arguments, const NamedSweep& sweep, Ranks* ranks) {
   const Grid& grid = sweep.spec.grid;
   auto store = ResultStore::open(sweep.file, grid, sweep.stored, arguments.force);
   if (!store) return fail(std::move(store.error()));
@@ -188,23 +190,40 @@ Result<void> run_sweep(const SweepArguments& arguments, const NamedSweep& sweep)
   std::optional<Result<SweepOutcome>> outcome;
   {
     const ProgressBar progress("sweeping", "runs", left, runs_done);
-    outcome = run_on_threads(grid, sweep.shard, *finished, *store,
-                             {.threads = arguments.threads, .runs_done = &runs_done});
+    const SweepOptions options{.threads = arguments.threads, .runs_done = &runs_done};
+    outcome = ranks == nullptr ? run_on_threads(grid, sweep.shard, *finished, *store, options)
+                               : run_on_ranks(grid, sweep.shard, *finished, *store, *ranks, options);
   }
   if (!*outcome) return fail(std::move(outcome->error()));
   if (auto closed = store->close(); !closed) return closed;
   const auto failed = store->num_errors();
   if (!failed) return fail(failed.error());
-  return report_outcome(arguments, sweep, all, all - left, *failed, **outcome, "threads");
+  return report_outcome(arguments, sweep, all, all - left, *failed, **outcome,
+                        ranks == nullptr ? "threads" : "ranks");
 }
 
 Result<void> sweep_grid(const SweepArguments& arguments) {
   if (arguments.spec.empty())
     return fail({.field = "SPEC", .message = "missing: name the JSON file of the sweep (docs/sweep.md)"});
+  const auto ranks = open_ranks();
+  if (!ranks) return fail(ranks.error());
+  const bool is_worker = *ranks != nullptr && (*ranks)->rank() > 0;
   const auto sweep = read_sweep(arguments);
-  if (!sweep) return fail(sweep.error());
-  auto done = arguments.dry_run ? list_runs(arguments, *sweep) : run_sweep(arguments, *sweep);
-  if (!done) return fail(sweep->spec.document.in_file(std::move(done.error())));
+  if (is_worker) {
+    // Rank 0 says what is wrong.
+    work_for_rank_0(sweep ? Result<const Grid*>(&sweep->spec.grid) : fail(sweep.error()), **ranks);
+    return {};
+  }
+  Result<void> done;
+  if (!sweep) {
+    done = fail(sweep.error());
+  } else if (arguments.dry_run) {
+    done = list_runs(arguments, *sweep);
+  } else {
+    done = run_sweep(arguments, *sweep, ranks->get());
+  }
+  if (*ranks != nullptr) dismiss_ranks(**ranks);
+  if (!done && sweep) return fail(sweep->spec.document.in_file(std::move(done.error())));
   return done;
 }
 

@@ -37,13 +37,14 @@ struct SweepOutcome {
 Result<SweepOutcome> run_on_threads(const Grid& grid, const Shard& shard, const std::vector<bool>& finished,
                                     ResultStore& store, const SweepOptions& options = {});
 
-/// The same on the other ranks, for rank 0. It returns when all of them have ended.
+/// The same on the other ranks, for rank 0. They wait for more afterwards, until `dismiss_ranks`.
 Result<SweepOutcome> run_on_ranks(const Grid& grid, const Shard& shard, const std::vector<bool>& finished,
                                   ResultStore& store, Ranks& ranks, const SweepOptions& options = {});
-/// Lets the other ranks end without work, for rank 0.
+/// Lets the other ranks end, for rank 0.
 void dismiss_ranks(Ranks& ranks);
-/// Replays what rank 0 hands out, until it says that nothing is left. For the other ranks.
-void work_for_rank_0(const Grid& grid, Ranks& ranks);
+/// Replays what rank 0 hands out until it is dismissed, for the other ranks. If the spec could not be read
+/// here, the first batch ends the sweep with this error.
+void work_for_rank_0(const Result<const Grid*>& grid, Ranks& ranks);
 
 /// Mean seconds of a run and of all runs that are left, from one scenario that is replayed for this alone.
 struct SweepEstimate {
