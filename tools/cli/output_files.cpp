@@ -18,11 +18,11 @@ const std::string kMeaning = "Replace a file that exists";
 
 /// The options of a command that name a file to write.
 std::vector<const CLI::Option*> output_options(const CLI::App& command) {
-  constexpr std::array<std::string_view, 2> kWriteFolders = {"replay", "compare"};
+  constexpr std::array<std::string_view, 3> kHaveOwnRules = {"replay", "compare", "sweep"};
   std::vector<const CLI::Option*> options;
   if (const CLI::Option* const option = command.get_option_no_throw("--decisions"); option != nullptr)
     options.push_back(option);
-  if (std::ranges::find(kWriteFolders, command.get_name()) != kWriteFolders.end()) return options;
+  if (std::ranges::find(kHaveOwnRules, command.get_name()) != kHaveOwnRules.end()) return options;
   for (const char* const name :
        {"--out", "--report", "--predictions", "--timeline", "--graph", "--extrapolated"}) {
     if (const CLI::Option* const option = command.get_option_no_throw(name); option != nullptr)

@@ -12,8 +12,8 @@ class App;
 
 namespace vtrain {
 
-/// Adds `--force` to every command below `program` that writes single files. Folders of runs have rules of
-/// their own (docs/results.md).
+/// Adds `--force` to every command below `program` that writes single files. Folders of runs and
+/// results of sweeps have rules of their own (docs/results.md, docs/sweep.md).
 void add_force_options(CLI::App& program);
 
 /// Checks that output options of the parsed command name no existing file, unless `--force` is given. Pipes,

@@ -42,9 +42,12 @@ Result<FileLock> FileLock::beside(const std::filesystem::path& file) {
   }
 }
 
+FileLock::FileLock(const std::filesystem::path& path, int descriptor)
+    : descriptor_(descriptor), removal_([path] { return ::unlink(path.c_str()) == 0; }) {}
+
 FileLock::~FileLock() {
   if (descriptor_ < 0) return;
-  ::unlink(path_.c_str());
+  removal_ = UnfinishedWork();  // before the lock ends, or it would remove the next one's file
   ::close(descriptor_);
 }
 

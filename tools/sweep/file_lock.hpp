@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/result.hpp"
+#include "core/io/unfinished.hpp"
 
 namespace vtrain {
 
@@ -15,15 +16,15 @@ class FileLock {
   /// made.
   static Result<FileLock> beside(const std::filesystem::path& file);
   FileLock(FileLock&& other) noexcept
-      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+      : descriptor_(std::exchange(other.descriptor_, -1)), removal_(std::move(other.removal_)) {}
   FileLock& operator=(FileLock&&) = delete;
   ~FileLock();
 
  private:
-  FileLock(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  FileLock(const std::filesystem::path& path, int descriptor);
 
-  std::filesystem::path path_;
   int descriptor_ = -1;
+  UnfinishedWork removal_;  ///< removes the file, also if a signal ends the program
 };
 
 }  // namespace vtrain

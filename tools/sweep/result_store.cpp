@@ -144,25 +144,6 @@ std::string first_difference(const std::string& wanted, const std::string& found
   return "its spec is written in another way";
 }
 
-/// Error if a file has the results of something else.
-Result<void> check_subject(const Database& database, const StoredSweep& wanted) {
-  const auto found = read_stored_sweep(database);
-  if (!found) return fail(found.error());
-  const auto differs = [&](std::string field, const std::string& how) {
-    return fail({.file = database.file().string(),
-                 .field = std::move(field),
-                 .message = fmt::format("has the results of another sweep: {}; {}", how, kOrBeginAnew)});
-  };
-  if (found->spec != wanted.spec) return differs("spec", first_difference(wanted.spec, found->spec));
-  if (found->program != wanted.program)
-    return differs("program",
-                   fmt::format("made by vtrain {}, this is {}", printable(found->program), wanted.program));
-  if (found->shard != wanted.shard)
-    return differs("shard", fmt::format("part {}/{}, not {}/{}", found->shard.index, found->shard.count,
-                                        wanted.shard.index, wanted.shard.count));
-  return {};
-}
-
 /// Error unless the path can be a file of results: new, or a regular file.
 Result<void> check_place(const fs::path& file) {
   std::error_code ignored;
@@ -202,6 +183,37 @@ Result<StoredSweep> read_stored_sweep(const Database& results) {
   if (!*stepped)
     return fail({.file = results.file().string(), .field = "sweep", .message = "the table has no row"});
   return StoredSweep{query->text(0), query->text(1), {query->integer(2), query->integer(3)}};
+}
+
+Result<void> check_stored_sweep(const Database& database, const StoredSweep& wanted) {
+  const auto found = read_stored_sweep(database);
+  if (!found) return fail(found.error());
+  const auto differs = [&](std::string field, const std::string& how) {
+    return fail({.file = database.file().string(),
+                 .field = std::move(field),
+                 .message = fmt::format("has the results of another sweep: {}; {}", how, kOrBeginAnew)});
+  };
+  if (found->spec != wanted.spec) return differs("spec", first_difference(wanted.spec, found->spec));
+  if (found->program != wanted.program)
+    return differs("program",
+                   fmt::format("made by vtrain {}, this is {}", printable(found->program), wanted.program));
+  if (found->shard != wanted.shard)
+    return differs("shard", fmt::format("part {}/{}, not {}/{}", found->shard.index, found->shard.count,
+                                        wanted.shard.index, wanted.shard.count));
+  return {};
+}
+
+Result<std::vector<bool>> finished_runs(const Database& results, const Grid& grid) {
+  std::vector<bool> finished(static_cast<std::size_t>(grid.num_runs()) + 1);
+  auto query = results.prepare("SELECT run FROM runs UNION ALL SELECT run FROM errors");
+  if (!query) return fail(std::move(query.error()));
+  for (;;) {
+    const auto stepped = query->step();
+    if (!stepped) return fail(stepped.error());
+    if (!*stepped) return finished;
+    const auto run = static_cast<std::size_t>(query->integer(0));
+    if (run < finished.size()) finished[run] = true;
+  }
 }
 
 struct ResultStore::State {
@@ -256,7 +268,7 @@ Result<ResultStore> ResultStore::open(const fs::path& file, const Grid& grid, co
   Result<void> ready;
   if (*tables > 0) {
     ready = check_kind(*database);
-    if (ready) ready = check_subject(*database, sweep);
+    if (ready) ready = check_stored_sweep(*database, sweep);
   }
   if (ready) ready = database->run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
   if (ready && *tables == 0) {
@@ -281,16 +293,7 @@ Result<ResultStore> ResultStore::open(const fs::path& file, const Grid& grid, co
 }
 
 Result<std::vector<bool>> ResultStore::finished() const {
-  std::vector<bool> finished(static_cast<std::size_t>(state_->grid.num_runs()) + 1);
-  auto query = state_->database.prepare("SELECT run FROM runs UNION ALL SELECT run FROM errors");
-  if (!query) return fail(std::move(query.error()));
-  for (;;) {
-    const auto stepped = query->step();
-    if (!stepped) return fail(stepped.error());
-    if (!*stepped) return finished;
-    const auto run = static_cast<std::size_t>(query->integer(0));
-    if (run < finished.size()) finished[run] = true;
-  }
+  return finished_runs(state_->database, state_->grid);
 }
 
 Result<std::int64_t> ResultStore::num_errors() const {

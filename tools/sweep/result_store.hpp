@@ -53,6 +53,11 @@ Result<Database> open_results(const std::filesystem::path& file);
 /// Subject of an open file of results.
 Result<StoredSweep> read_stored_sweep(const Database& results);
 
+/// Error if an open file has the results of something else; it says the difference.
+Result<void> check_stored_sweep(const Database& results, const StoredSweep& wanted);
+/// True for each run, by its number, that a file has, failed ones too. One longer than the grid.
+Result<std::vector<bool>> finished_runs(const Database& results, const Grid& grid);
+
 /// A file of results that is open for more runs. For one thread.
 class ResultStore {
  public:
@@ -66,7 +71,7 @@ class ResultStore {
   /// Closes the file; what has not been committed is lost.
   ~ResultStore();
 
-  /// True for each run, by its number, that the file has, failed ones too. One longer than the grid.
+  /// Runs that the file has (`finished_runs`).
   Result<std::vector<bool>> finished() const;
   /// Number of runs that failed.
   Result<std::int64_t> num_errors() const;
