@@ -143,9 +143,14 @@ std::vector<std::vector<std::string>> table_rows(const SeedStudy& study,
   return rows;
 }
 
+std::string_view column_title(const Metric& metric) {
+  return metric.title.empty() ? metric.key : metric.title;
+}
+
 std::string title_with_room(const Metric& metric) {
   std::string title;
-  for (const std::string_view line : split(metric.short_title, '\n'))
+  const std::string_view lines = metric.short_title.empty() ? column_title(metric) : metric.short_title;
+  for (const std::string_view line : split(lines, '\n'))
     title += fmt::format("{}{}{}", title.empty() ? "" : "\n", line, sign_of(Mark::None));
   return title;
 }

@@ -39,6 +39,9 @@ std::vector<std::vector<std::string>> table_rows(const SeedStudy& study,
                                                  std::span<const Metric* const> metrics,
                                                  std::optional<std::size_t> from);
 
+/// Title of a column: that of the metric, or its key.
+std::string_view column_title(const Metric& metric);
+
 /// A title for a table whose cells end with marks, which has room for one at the end of each line.
 std::string title_with_room(const Metric& metric);
 

@@ -23,7 +23,7 @@ std::string html_table(const SeedStudy& study, std::span<const Metric* const> me
       from ? "Differences" : "Means", from ? escape_html("against " + study.policies[*from]) : "Policy");
   for (const Metric* const metric : metrics) {
     html += fmt::format("<th scope=\"col\" title=\"{}\">{}</th>", escape_html(metric->meaning),
-                        escape_html(metric->title));
+                        escape_html(column_title(*metric)));
   }
   html += "</tr></thead>\n<tbody>\n";
   for (const std::vector<std::string>& row : table_rows(study, metrics, from)) {
@@ -42,7 +42,8 @@ std::string html_table(const SeedStudy& study, std::span<const Metric* const> me
 
 std::string seed_section_html(const SeedComparison& comparison, const TableQueries& queries) {
   const SeedStudy& study = *comparison.study;
-  const std::vector<const Metric*> metrics = shown_metrics(study, true);
+  const std::vector<const Metric*> metrics =
+      comparison.metrics.empty() ? shown_metrics(study, true) : comparison.metrics;
   const std::string note = interval_note(study);
   const std::size_t step = point_step(study, 1);
   std::string html =

@@ -143,7 +143,10 @@ std::string seed_answer(const SeedComparison& comparison) {
 namespace {
 
 /// The columns that have room in all of these tables: of means, if `with_means`, and of differences.
-std::vector<const Metric*> metrics_with_room(const SeedStudy& study, std::size_t from, bool with_means) {
+std::vector<const Metric*> metrics_with_room(const SeedComparison& comparison, std::size_t from,
+                                             bool with_means) {
+  if (!comparison.metrics.empty()) return comparison.metrics;
+  const SeedStudy& study = *comparison.study;
   std::vector<const Metric*> metrics = shown_metrics(study, false);
   drop_columns(metrics, [&] {
     return text_table(study, metrics, from).width() > text_columns() ||
@@ -164,7 +167,7 @@ std::string differences_text(const SeedStudy& study, std::span<const Metric* con
 std::string seed_tables_text(const SeedComparison& comparison) {
   const SeedStudy& study = *comparison.study;
   const std::size_t from = compared_with(comparison);
-  const std::vector<const Metric*> metrics = metrics_with_room(study, from, true);
+  const std::vector<const Metric*> metrics = metrics_with_room(comparison, from, true);
   std::string text = text_table(study, metrics, std::nullopt).to_string();
   if (study.seeds.size() > 1) text += interval_note(study) + "\n";
   if (study.policies.size() > 1) text += "\n" + differences_text(study, metrics, from);
@@ -174,7 +177,7 @@ std::string seed_tables_text(const SeedComparison& comparison) {
 std::string seed_differences_text(const SeedComparison& comparison) {
   const SeedStudy& study = *comparison.study;
   const std::size_t from = compared_with(comparison);
-  return differences_text(study, metrics_with_room(study, from, false), from);
+  return differences_text(study, metrics_with_room(comparison, from, false), from);
 }
 
 ordered_json seeds_to_json(const SeedComparison& comparison) {

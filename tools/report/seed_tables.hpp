@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sched/metrics/seed_study.hpp"
 
@@ -13,6 +14,8 @@ namespace vtrain {
 struct SeedComparison {
   const SeedStudy* study = nullptr;       ///< never null
   std::optional<std::size_t> baseline{};  ///< position of the policy; none: the best one
+  /// Columns of tables; empty: those that a table of one replay has, as far as there is room.
+  std::vector<const Metric*> metrics{};
 };
 
 /// Position of the policy that all are compared with.

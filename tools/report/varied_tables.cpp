@@ -21,7 +21,7 @@ namespace {
 using nlohmann::ordered_json;
 
 SeedComparison seeds_of(const VariedComparison& comparison, const VariedStudy& varied) {
-  return {&varied.study, comparison.baseline};
+  return {&varied.study, comparison.baseline, comparison.metrics};
 }
 
 /// `placement count, load 0.9`.
@@ -78,6 +78,7 @@ std::string varied_summary(const VariedComparison& comparison) {
 }
 
 std::vector<const Metric*> shown_anywhere(const VariedComparison& comparison, bool on_page) {
+  if (!comparison.metrics.empty()) return comparison.metrics;
   std::vector<const Metric*> shown;
   for (const VariedStudy& varied : comparison.studies) {
     for (const Metric* const metric : shown_metrics(varied.study, on_page)) {
@@ -126,13 +127,26 @@ std::vector<std::vector<std::string>> long_rows(const VariedComparison& comparis
   return all;
 }
 
-TextTable long_table(const VariedComparison& comparison, std::span<const Metric* const> metrics) {
+/// The long table for a terminal with some of the metrics that `rows` have.
+TextTable long_table(const VariedComparison& comparison, std::span<const Metric* const> metrics,
+                     const std::vector<std::vector<std::string>>& rows,
+                     std::span<const Metric* const> metrics_of_rows) {
   std::vector<std::string> header = row_titles(comparison, VariedTable::Means);
-  for (const Metric* const metric : metrics)
+  std::vector<std::size_t> columns;
+  for (std::size_t i = 0; i < header.size(); ++i)
+    columns.push_back(i);
+  for (const Metric* const metric : metrics) {
+    const auto position = std::ranges::find(metrics_of_rows, metric) - metrics_of_rows.begin();
+    columns.push_back(comparison.options.size() + 1 + static_cast<std::size_t>(position));
     header.push_back(title_with_room(*metric));
+  }
   TextTable table(std::move(header));
-  for (std::vector<std::string>& row : long_rows(comparison, metrics, VariedTable::Means))
-    table.add_row(std::move(row));
+  for (const std::vector<std::string>& row : rows) {
+    std::vector<std::string> cells;
+    for (const std::size_t column : columns)
+      cells.push_back(row[column]);
+    table.add_row(std::move(cells));
+  }
   return table;
 }
 
@@ -148,7 +162,7 @@ std::string html_of(const VariedComparison& comparison, std::span<const Metric* 
   if (table == VariedTable::Differences) html += "<th scope=\"col\">Against</th>";
   for (const Metric* const metric : metrics)
     html += fmt::format("<th scope=\"col\" title=\"{}\">{}</th>", escape_html(metric->meaning),
-                        escape_html(metric->title));
+                        escape_html(column_title(*metric)));
   html += "</tr></thead>\n<tbody>\n";
   for (const std::vector<std::string>& row : long_rows(comparison, metrics, table)) {
     html += "<tr>";
@@ -173,9 +187,12 @@ std::string varied_answers(const VariedComparison& comparison) {
 }
 
 std::string varied_table_text(const VariedComparison& comparison) {
-  std::vector<const Metric*> metrics = shown_anywhere(comparison, false);
-  drop_columns(metrics, [&] { return long_table(comparison, metrics).width() > text_columns(); });
-  std::string text = long_table(comparison, metrics).to_string();
+  const std::vector<const Metric*> all = shown_anywhere(comparison, false);
+  const std::vector<std::vector<std::string>> rows = long_rows(comparison, all, VariedTable::Means);
+  std::vector<const Metric*> metrics = all;
+  const auto table = [&] { return long_table(comparison, metrics, rows, all); };
+  if (comparison.metrics.empty()) drop_columns(metrics, [&] { return table().width() > text_columns(); });
+  std::string text = table().to_string();
   const SeedStudy& first = comparison.studies.front().study;
   if (first.seeds.size() > 1) text += interval_note(first) + "\n";
   for (const VariedStudy& varied : comparison.studies) {

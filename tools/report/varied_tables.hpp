@@ -24,6 +24,7 @@ struct VariedComparison {
   std::vector<std::string> options{};     ///< names of the options that vary
   std::vector<VariedStudy> studies{};     ///< for each combination of values
   std::optional<std::size_t> baseline{};  ///< policy that the others are compared with; none: the best one
+  std::vector<const Metric*> metrics{};   ///< columns of tables, as in `SeedComparison`
 };
 
 /// Counts in how many combinations each policy is best.

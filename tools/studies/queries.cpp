@@ -47,7 +47,8 @@ Tables tables_of(const StudyGrid& grid, bool all_paired) {
   }
   const std::string options = with_options(grid, "");
   tables.definitions = {
-      fmt::format("present AS (SELECT {0}, count(DISTINCT policy) AS policies FROM runs GROUP BY {0})", options),
+      fmt::format("present AS (SELECT {0}, count(DISTINCT policy) AS policies FROM runs GROUP BY {0})",
+                  options),
       fmt::format("whole AS (SELECT {0}, seed FROM runs JOIN present USING ({0})\n"
                   "  GROUP BY {0}, seed, policies HAVING count(*) = policies)",
                   options),
@@ -64,11 +65,10 @@ std::string quoted_text(std::string_view text) {
 
 /// Defines `best`: the policy that is best by the mean of a metric in each combination.
 void define_best(const StudyGrid& grid, const Metric& ranking, Tables& tables) {
-  tables.definitions.push_back(
-      fmt::format("totals AS (SELECT {}, avg({}) AS value, avg(completed) AS completed, min(run) AS first\n"
-                  "  FROM {} GROUP BY {})",
-                  with_options(grid, "policy"), sql_name(column_of(ranking)), tables.runs,
-                  with_options(grid, "policy")));
+  tables.definitions.push_back(fmt::format(
+      "totals AS (SELECT {}, avg({}) AS value, avg(completed) AS completed, min(run) AS first\n"
+      "  FROM {} GROUP BY {})",
+      with_options(grid, "policy"), column_of(ranking), tables.runs, with_options(grid, "policy")));
   const std::string partition = grid.variations.empty() ? "" : "PARTITION BY " + with_options(grid, "") + " ";
   std::string condition = "value IS NOT NULL";
   if (ranking.depends_on_completed) {
@@ -76,11 +76,11 @@ void define_best(const StudyGrid& grid, const Metric& ranking, Tables& tables) {
         fmt::format("compared AS (SELECT *, max(completed) OVER ({}) AS most FROM totals)", partition));
     condition += fmt::format(" AND most - completed < {}", kHandful);
   }
-  tables.definitions.push_back(fmt::format(
-      "ranked AS (SELECT {}, row_number() OVER ({}ORDER BY value{}, first) AS place\n"
-      "  FROM {} WHERE {})",
-      with_options(grid, "policy"), partition, ranking.better == Better::Lower ? "" : " DESC",
-      ranking.depends_on_completed ? "compared" : "totals", condition));
+  tables.definitions.push_back(
+      fmt::format("ranked AS (SELECT {}, row_number() OVER ({}ORDER BY value{}, first) AS place\n"
+                  "  FROM {} WHERE {})",
+                  with_options(grid, "policy"), partition, ranking.better == Better::Lower ? "" : " DESC",
+                  ranking.depends_on_completed ? "compared" : "totals", condition));
   tables.definitions.push_back(
       fmt::format("best AS (SELECT {} FROM ranked WHERE place = 1)", with_options(grid, "policy")));
 }

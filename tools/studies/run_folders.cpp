@@ -32,8 +32,9 @@ constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
 constexpr int kReadVersion = 2;
 /// Keys of a spec that change no run, or that each run has a value of its own for.
 constexpr std::array<std::string_view, 13> kOfNoRun = {
-    "spec_version", "policies", "seeds",    "seed",             "baseline", "vary",           "goal",
-    "timeline",     "by",       "command",  "spreadsheet_safe", "files",    "throughputs_gpu"};
+    "spec_version",   "policies", "seeds", "seed",    "baseline",         "vary",
+    "goal",           "timeline", "by",    "command", "spreadsheet_safe", "files",
+    "throughputs_gpu"};
 /// The value of an option that a spec leaves to its default.
 constexpr const char* kDefault = "default";
 
@@ -95,8 +96,9 @@ double value_in(const ordered_json& summary, const MetricColumn& column) {
   const auto number = [](const ordered_json& object, const std::string& key) {
     if (!object.is_object() || !object.contains(key)) return kAbsent;
     const ordered_json& value = object[key];
-    return value.is_boolean() ? (value.get<bool>() ? 1.0 : 0.0)
-                              : value.is_number() ? value.get<double>() : kAbsent;
+    return value.is_boolean()  ? (value.get<bool>() ? 1.0 : 0.0)
+           : value.is_number() ? value.get<double>()
+                               : kAbsent;
   };
   if (!column.metric->key.empty()) return number(summary, column.name);
   if (column.name == "not_completed") return number(summary, "jobs") - number(summary, "completed");
@@ -165,9 +167,10 @@ Result<RunFile> read_run_file(const fs::path& folder) {
   if (!document) return fail(std::move(document.error()));
   const auto version = document->contains("schema_version") ? (*document)["schema_version"] : ordered_json();
   if (version != kReadVersion)
-    return fail(wrong_file(file, "schema_version",
-                           expected_found(fmt::format("{}, the version that this program reads", kReadVersion),
-                                          version.is_null() ? "none" : version.dump())));
+    return fail(
+        wrong_file(file, "schema_version",
+                   expected_found(fmt::format("{}, the version that this program reads", kReadVersion),
+                                  version.is_null() ? "none" : version.dump())));
   if (!document->contains("spec") || !(*document)["spec"].is_object())
     return fail(wrong_file(file, "spec", "expected the spec of a run, found none"));
   if (!text_at((*document)["spec"], "goal").empty())
@@ -255,7 +258,8 @@ StudyGrid grid_of(const std::vector<FoundRun>& runs) {
     if (variation.values.size() < 2) continue;
     constexpr double kMost = std::numeric_limits<double>::max();
     const auto number = [](const std::string& text) { return parse_number(text, -kMost, kMost); };
-    if (std::ranges::all_of(variation.values, [&](const std::string& text) { return number(text).has_value(); }))
+    if (std::ranges::all_of(variation.values,
+                            [&](const std::string& text) { return number(text).has_value(); }))
       std::ranges::stable_sort(variation.values, {}, [&](const std::string& text) { return *number(text); });
     grid.variations.push_back(std::move(variation));
   }
@@ -275,8 +279,8 @@ std::int64_t number_of(const StudyGrid& grid, const FoundRun& run) {
 }
 
 bool are_equal(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::ranges::equal(
-      a, b, [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+  return std::ranges::equal(a, b,
+                            [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
 }
 
 Result<Database> make_database(const StudyGrid& grid) {
@@ -307,10 +311,10 @@ Result<Database> store(const StudyGrid& grid, const std::vector<FoundRun>& runs)
     const auto [before, is_new] = known.emplace(number, &run);
     if (!is_new) {
       if (are_equal(before->second->metrics, run.metrics)) continue;
-      return fail(wrong_file(run.file, "",
-                             fmt::format("has other figures than {} for the same options, seed {} and policy {}",
-                                         printable(before->second->file.string()), run.seed,
-                                         printable(run.policy))));
+      return fail(
+          wrong_file(run.file, "",
+                     fmt::format("has other figures than {} for the same options, seed {} and policy {}",
+                                 printable(before->second->file.string()), run.seed, printable(run.policy))));
     }
     int parameter = 0;
     insert->bind(parameter++, number);

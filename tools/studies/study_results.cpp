@@ -36,16 +36,17 @@ std::vector<std::string> notes_on(const Grid& grid) {
   if (grid.seeds().size() < 2) return {};
   if (spec.trace.files.empty()) return {"jobs are generated anew for each seed"};
   if (spec.transformations.resample == "auto")
-    return {"weeks of a trace of four weeks or more, days of one of four days or more are drawn anew for each "
-            "seed; a shorter one stays"};
+    return {
+        "weeks of a trace of four weeks or more, days of one of four days or more are drawn anew for each "
+        "seed; a shorter one stays"};
   return {};
 }
 
 Result<StudySubject> subject_of(const Database& results, const StoredSweep& sweep, const Grid& grid) {
   const ScenarioSpec& spec = grid.spec();
   StudySubject subject{.name = results.file().string(), .is_sweep = true, .trace = trace_of(spec)};
-  const bool varies = std::ranges::find(grid.variations(), "cluster", &Variation::option) !=
-                      grid.variations().end();
+  const bool varies =
+      std::ranges::find(grid.variations(), "cluster", &Variation::option) != grid.variations().end();
   if (!varies) subject.cluster = cluster_of(spec);
   subject.program = sweep.program;
   subject.baseline = spec.baseline;
@@ -136,8 +137,7 @@ Result<std::vector<Failure>> StudyResults::failures() const {
     if (!stepped) return fail(stepped.error());
     if (!*stepped) return failures;
     std::string first = fmt::format("{}, seed {}", query->text(3), query->integer(4));
-    const std::vector<std::string> values =
-        grid_.values((query->integer(2) - 1) / grid_.runs_of_variant());
+    const std::vector<std::string> values = grid_.values((query->integer(2) - 1) / grid_.runs_of_variant());
     for (std::size_t i = 0; i < values.size(); ++i)
       first += fmt::format(", {} {}", grid_.variations[i].option, values[i]);
     failures.push_back({query->text(0), query->integer(1), std::move(first)});
@@ -155,8 +155,13 @@ Result<VariantReader> VariantReader::make(const StudyResults& results,
   std::string columns;
   for (const Metric* const metric : metrics)
     columns += fmt::format(", {}", sql_name(column_of(*metric)));
-  auto query = results.database_.prepare(
-      fmt::format("SELECT run{} FROM runs WHERE run BETWEEN ? AND ? ORDER BY run", columns));
+  const std::string sql =
+      fmt::format("SELECT run{} FROM runs WHERE run BETWEEN ? AND ? ORDER BY run", columns);
+  // A connection is for one thread; a database in memory has only one.
+  const bool is_file = results.subject_.is_sweep;
+  auto own = is_file ? open_results(results.database_.file()) : Result<Database>(results.database_);
+  if (!own) return fail(std::move(own.error()));
+  auto query = own->prepare(sql);
   if (!query) return fail(std::move(query.error()));
   return VariantReader(results.grid_, *std::move(query), {metrics.begin(), metrics.end()});
 }

@@ -40,8 +40,8 @@ struct StudySubject {
   std::string program{};   ///< version of vtrain
   std::string baseline{};  ///< policy that the others are compared with; empty: the best one
   Shard shard{};
-  std::vector<std::string> notes{};                              ///< assumptions, a sentence each
-  std::vector<std::pair<std::string, std::string>> provenance{}; ///< label and value
+  std::vector<std::string> notes{};                               ///< assumptions, a sentence each
+  std::vector<std::pair<std::string, std::string>> provenance{};  ///< label and value
 };
 
 /// Runs that failed with one message.

@@ -86,7 +86,8 @@ std::string Statement::column_name(int column) const {
 
 Result<Database> Database::open(const std::filesystem::path& file, Access access) {
   const int flags =
-      access == Access::Read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+      (access == Access::Read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |
+      SQLITE_OPEN_NOMUTEX;  // a connection is for one thread
   auto connection = std::make_shared<Connection>();
   connection->file = file;
   const int code = sqlite3_open_v2(file.c_str(), &connection->database, flags, nullptr);
@@ -125,6 +126,15 @@ Result<std::string> Database::text(const std::string& sql) const {
   const auto stepped = query->step();
   if (!stepped) return fail(stepped.error());
   return *stepped ? query->text(0) : std::string();
+}
+
+Result<std::string> Database::image() const {
+  sqlite3_int64 size = 0;
+  unsigned char* const bytes = sqlite3_serialize(connection_->database, "main", &size, 0);
+  if (bytes == nullptr) return fail(connection_->error(SQLITE_NOMEM));
+  std::string image(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+  sqlite3_free(bytes);
+  return image;
 }
 
 Error Connection::error(int code) const {

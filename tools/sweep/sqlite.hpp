@@ -76,6 +76,8 @@ class Database {
   Result<std::int64_t> number(const std::string& sql) const;
   /// The single text that a query gives; empty without a row.
   Result<std::string> text(const std::string& sql) const;
+  /// The bytes of the database, as a file has them.
+  Result<std::string> image() const;
   /// File of the database.
   const std::filesystem::path& file() const { return connection_->file; }
 

@@ -42,11 +42,12 @@ TEST_CASE("seed_study: 95 of 100 intervals hold the true mean") {
 TEST_CASE("seed_study: differences are paired by seed") {
   SeedStudy study{.policies = {"a", "b"}};
   for (int seed = 1; seed <= 5; ++seed) {
-    SeededRuns runs{.seed = static_cast<std::uint64_t>(seed), .summaries = std::vector<Summary>(2)};
     // The seeds differ by far more than the policies.
-    runs.summaries[0].preemptions = 1000 * seed + seed % 2;
-    runs.summaries[1].preemptions = 1000 * seed + 10;
-    study.seeds.push_back(std::move(runs));
+    std::vector<Summary> summaries(2);
+    summaries[0].preemptions = 1000 * seed + seed % 2;
+    summaries[1].preemptions = 1000 * seed + 10;
+    study.seeds.push_back({.seed = static_cast<std::uint64_t>(seed),
+                           .values = {RunValues(summaries[0]), RunValues(summaries[1])}});
   }
   const auto metrics = run_metrics();
   const auto preemptions = std::find_if(metrics.begin(), metrics.end(),
