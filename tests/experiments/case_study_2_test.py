@@ -67,6 +67,19 @@ class Run(unittest.TestCase):
             table = pathlib.Path(folder, "table.md").read_text()
         self.assertIn(table, SCRIPT.with_name("README.md").read_text())
 
+    def test_the_page_shows_what_wrong_predictions_change(self):
+        page = SCRIPT.with_name("README.md").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_script(folder, "--loads", "1", "--seeds", "20", "--prediction-errors",
+                            "none,lognormal:0.05,lognormal:0.1,lognormal:0.2")
+            self.assertIn(pathlib.Path(folder, "table.md").read_text(), page)
+            for command in (("sweep", SCRIPT.with_name("generated_day.json"), "--out", "day.sqlite"),
+                            ("report", "day.sqlite", "--format", "markdown", "--metrics",
+                             "deadline_satisfactory_ratio,rejected,promises_given,promises_kept")):
+                done = subprocess.run([os.environ["VTRAIN"], *command], capture_output=True, text=True, check=False, cwd=folder)
+                self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(done.stdout, page)
+
 
 if __name__ == "__main__":
     unittest.main()

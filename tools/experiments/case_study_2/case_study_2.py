@@ -6,6 +6,7 @@ Drives the `vtrain` program; needs nothing but Python's standard library. The RE
   python3 case_study_2.py --vtrain build/release/bin/vtrain
   python3 case_study_2.py --loads 1 --seeds 3 --jobs 100
   python3 case_study_2.py --arrivals itp/cluster04.csv.gz
+  python3 case_study_2.py --loads 1 --seeds 20 --prediction-errors none,lognormal:0.05,lognormal:0.1,lognormal:0.2
 """
 
 import argparse
@@ -139,14 +140,15 @@ def make_trace(vtrain, folder, arguments, recorded, times, load, seed):
     return trace
 
 
-def replay(vtrain, folder, trace):
-    """Replays the trace under everything compared; returns summaries and JCTs of completed jobs by label."""
+def replay(vtrain, folder, trace, error="none", seed=1):
+    """Replays the trace under everything compared; returns summaries and JCTs of completed jobs by label. The seed draws errors."""
     results = {}
     for curves in ("data-parallel", "best-plan"):
         labels = {policy: label for label, kind, policy in [BASE, *OTHERS] if kind == curves}
         out = folder / curves
         vtrain.run("compare", "--trace", trace, "--cluster", CLUSTER, "--stack", STACK, "--curves", curves,
-                   "--policies", ",".join(labels), "--interruption-cost", "none", "--timeline", "never", "--out", out)
+                   "--policies", ",".join(labels), "--interruption-cost", "none", "--timeline", "never",
+                   "--prediction-error", error, "--seed", seed, "--out", out)
         for policy, label in labels.items():
             run = policy.replace(":", "-")
             summary = json.loads((out / run / "summary.json").read_text())
@@ -219,14 +221,30 @@ def table_rows(load, by_seed):
     return rows
 
 
+def error_rows(load, error, by_seed):
+    """One row for each run compared under wrong predictions; the ratio is to the base with equal errors."""
+    rows = []
+    for label, _, _ in [BASE, *OTHERS]:
+        runs = [results[label][0] for results in by_seed]
+        bases = [results[BASE[0]][0] for results in by_seed]
+        given, kept, met, rejected = (statistics.fmean(run[key] for run in runs) for key in (
+            "promises_given", "promises_kept", "deadline_satisfactory_ratio", "rejected"))
+        ratio = [divide(run["deadline_met"], base["deadline_met"]) for run, base in zip(runs, bases)]
+        rows.append([f"{load:g}", error, label, f"{100 * met:.1f} %", f"{rejected:.1f}", f"{100 * kept / given:.1f} %" if given else "-",
+                     "1" if label == BASE[0] else show_ratio(ratio)])
+    return rows
+
+
+ERROR_HEADER = ["load", "prediction error", "policy, plans", "deadlines met", "rejected", "promises kept", "deadlines, ratio"]
+
 HEADER = ["load", "policy, plans", "deadlines met", "avg JCT", "makespan", "rejected", "deadlines, ratio", "JCT, ratio",
           "makespan, ratio"]
 
 
-def markdown(rows):
-    widths = [max(len(row[i]) for row in [HEADER, *rows]) for i in range(len(HEADER))]
+def markdown(rows, header=HEADER):
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     line = lambda cells: "| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths)) + " |"
-    return "\n".join([line(HEADER), line(["-" * width for width in widths]), *map(line, rows)])
+    return "\n".join([line(header), line(["-" * width for width in widths]), *map(line, rows)])
 
 
 def parse_arguments():
@@ -236,6 +254,7 @@ def parse_arguments():
     parser.add_argument("--seeds", type=int, default=100, help="number of workloads for each load")
     parser.add_argument("--jobs", type=int, default=200, help="jobs of a workload")
     parser.add_argument("--arrivals", help="a trace whose submissions and durations are taken instead of generated ones")
+    parser.add_argument("--prediction-errors", help="values of --prediction-error, separated by commas: another table, of what they change")
     parser.add_argument("--out", type=pathlib.Path, default="runs/case_study_2", help="folder for traces and reports")
     return parser.parse_args()
 
@@ -252,15 +271,19 @@ def main():
         vtrain.run("trace", "convert", arguments.arrivals, "--to", "vtrain", "--force", "--out", arguments.out / "recorded.csv")
         recorded = read_jobs(arguments.out / "recorded.csv")
     rows = []
+    errors = arguments.prediction_errors.split(",") if arguments.prediction_errors else ["none"]
     for load in map(float, arguments.loads.split(",")):
-        by_seed = []
+        by_error = {error: [] for error in errors}
         for seed in range(1, arguments.seeds + 1):
             folder = arguments.out / f"load-{load:g}" / f"seed-{seed}"
             folder.mkdir(parents=True, exist_ok=True)
-            by_seed.append(replay(vtrain, folder, make_trace(vtrain, folder, arguments, recorded, times, load, seed)))
+            trace = make_trace(vtrain, folder, arguments, recorded, times, load, seed)
+            for error, by_seed in by_error.items():
+                by_seed.append(replay(vtrain, folder, trace, error, seed))
             print(f"load {load:g}, seed {seed} of {arguments.seeds}", file=sys.stderr)
-        rows += table_rows(load, by_seed)
-    table = markdown(rows)
+        for error, by_seed in by_error.items():
+            rows += error_rows(load, error, by_seed) if arguments.prediction_errors else table_rows(load, by_seed)
+    table = markdown(rows, ERROR_HEADER if arguments.prediction_errors else HEADER)
     (arguments.out / "table.md").write_text(table + "\n")
     print(table)
     print(f"\nratios to {BASE[0]}: geometric mean over {arguments.seeds} seeds, 95 % interval by Student's t on logarithms")
