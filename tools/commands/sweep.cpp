@@ -38,6 +38,7 @@ struct SweepArguments {
   bool retry_errors = false;
   bool force = false;
   bool json = false;
+  bool slurm_template = false;
 };
 
 /// Arguments of `sweep merge`.
@@ -47,6 +48,39 @@ struct MergeArguments {
   bool force = false;
   bool json = false;
 };
+
+/// A batch script that starts a sweep on the nodes of a Slurm job.
+constexpr std::string_view kSlurmTemplate = R"(#!/bin/bash
+# A sweep of vtrain on a Slurm cluster: the ranks of the job share the runs, and rank 0 writes the results.
+#
+#   sbatch sweep.sh SPEC.json [RESULTS.sqlite]
+#
+# A job that ends too early (its time limit, a node that fails) may be submitted again: nothing is repeated.
+#SBATCH --job-name=vtrain-sweep
+#SBATCH --ntasks=64
+#SBATCH --cpus-per-task=1
+#SBATCH --mem-per-cpu=1G
+#SBATCH --time=12:00:00
+#SBATCH --output=vtrain-sweep-%j.log
+set -euo pipefail
+
+if [[ -z "${SLURM_JOB_ID:-}" ]]; then
+  echo "error: this is a batch script; submit it to Slurm: sbatch $(basename "$0") SPEC.json" >&2
+  exit 2
+fi
+if [[ -z "${1:-}" ]]; then
+  echo "error: no spec; submit it with one: sbatch sweep.sh SPEC.json" >&2
+  exit 2
+fi
+spec=$1
+name=$(basename "$spec")
+results=${2:-${name%.json}.sqlite}
+
+# mpirun knows the nodes of the job. With VTRAIN_LAUNCH='srun --mpi=pmix' Slurm starts the ranks itself; srun without
+# --mpi=pmix starts them without a connection, which vtrain refuses.
+read -ra launch <<< "${VTRAIN_LAUNCH:-mpirun}"
+exec "${launch[@]}" "${VTRAIN:-vtrain}" sweep "$spec" --out "$results"
+)";
 
 std::string runs_text(std::int64_t runs) {
   return fmt::format("{} run{}", with_thousands(runs), runs == 1 ? "" : "s");
@@ -203,6 +237,10 @@ Result<void> run_sweep(const SweepArguments& arguments, const NamedSweep& sweep,
 }
 
 Result<void> sweep_grid(const SweepArguments& arguments) {
+  if (arguments.slurm_template) {
+    print_text(stdout, "{}", kSlurmTemplate);
+    return {};
+  }
   if (arguments.spec.empty())
     return fail({.field = "SPEC", .message = "missing: name the JSON file of the sweep (docs/sweep.md)"});
   const auto ranks = open_ranks();
@@ -289,6 +327,8 @@ void add_sweep_command(CLI::App& app, Action& action) {
   command->add_flag("--retry-errors", arguments->retry_errors, "Replay runs that failed before");
   command->add_flag("--force", arguments->force, "Begin anew: replace a file of results that exists");
   command->add_flag("--json", arguments->json, "Print one JSON document");
+  command->add_flag("--slurm-template", arguments->slurm_template,
+                    "Print a batch script for Slurm: vtrain sweep --slurm-template > sweep.sh");
   add_merge_command(*command, action);
   command->callback([=, &action] {
     if (command->get_subcommands().empty()) action = [arguments] { return sweep_grid(*arguments); };

@@ -49,7 +49,7 @@ void work(GridReplayer& replayer, Exchange& exchange) {
 Result<SweepOutcome> run_on_threads(const Grid& grid, const Shard& shard, const std::vector<bool>& finished,
                                     ResultStore& store, const SweepOptions& options) {
   const std::size_t threads = num_threads(options.threads);
-  GridReplayer replayer(grid);
+  GridReplayer replayer(grid, *options.registry);
   Exchange exchange{{}, {}, HandOut(grid, finished, shard, threads)};
   const std::size_t workers =
       std::min<std::size_t>(threads, static_cast<std::size_t>(exchange.hand_out.num_runs()));

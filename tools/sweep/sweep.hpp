@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "policies/registry.hpp"
 #include "tools/sweep/grid.hpp"
 #include "tools/sweep/result_store.hpp"
 
@@ -16,7 +17,9 @@ class Ranks;
 
 /// Options of a sweep. Results do not depend on them.
 struct SweepOptions {
-  unsigned threads = 0;                            ///< threads; 0: one per processor
+  unsigned threads = 0;  ///< threads; 0: one per processor
+  /// Policies by name; must outlive the sweep.
+  const PolicyRegistry* registry = &PolicyRegistry::built_in();
   std::atomic<std::int64_t>* runs_done = nullptr;  ///< counter for progress displays; may be null
 };
 
@@ -44,7 +47,7 @@ Result<SweepOutcome> run_on_ranks(const Grid& grid, const Shard& shard, const st
 void dismiss_ranks(Ranks& ranks);
 /// Replays what rank 0 hands out until it is dismissed, for the other ranks. If the spec could not be read
 /// here, the first batch ends the sweep with this error.
-void work_for_rank_0(const Result<const Grid*>& grid, Ranks& ranks);
+void work_for_rank_0(const Result<const Grid*>& grid, Ranks& ranks, const SweepOptions& options = {});
 
 /// Mean seconds of a run and of all runs that are left, from one scenario that is replayed for this alone.
 struct SweepEstimate {
