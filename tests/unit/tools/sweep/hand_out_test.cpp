@@ -39,7 +39,7 @@ std::vector<bool> nothing(const Grid& grid) {
 
 TEST_CASE("hand-out: every run that is left is handed out once, whatever the costs") {
   RandomStream random(3);
-  for (int round = 0; round < vtrain::testing::rounds(100); ++round) {
+  for (std::uint64_t round = 0; round < vtrain::testing::rounds(100); ++round) {
     const auto size = [&random](int most) { return static_cast<int>(1 + random.below(most)); };
     const Grid grid = grid_of(size(6), size(8), size(4));
     std::vector<bool> finished = nothing(grid);
