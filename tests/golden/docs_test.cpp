@@ -64,6 +64,8 @@ void write_inputs(const TemporaryFolder& work) {
     work.write(name, slurp(kCorpus / "training_log/llama.log"));
   work.write("run.json", R"({"model": "llama3-8b", "plan": {"data": 4, "tensor": 2, "global_batch": 16,
     "micro_batch": 1, "recompute": "none"}})");
+  work.write("grid.json",
+             R"({"spec_version": 1, "cluster": "2x8:a100", "policies": ["fifo", "easy"], "seeds": "1-2"})");
   fs::create_directory_symlink(kProject / "docs", work / "docs");
 }
 
