@@ -15,6 +15,7 @@
 #include "core/base/utf8.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/sweep_template.hpp"
 #include "tools/experiment/in_parallel.hpp"
 #include "tools/format/progress.hpp"
 #include "tools/format/text_format.hpp"
@@ -48,39 +49,6 @@ struct MergeArguments {
   bool force = false;
   bool json = false;
 };
-
-/// A batch script that starts a sweep on the nodes of a Slurm job.
-constexpr std::string_view kSlurmTemplate = R"(#!/bin/bash
-# A sweep of vtrain on a Slurm cluster: the ranks of the job share the runs, and rank 0 writes the results.
-#
-#   sbatch sweep.sh SPEC.json [RESULTS.sqlite]
-#
-# A job that ends too early (its time limit, a node that fails) may be submitted again: nothing is repeated.
-#SBATCH --job-name=vtrain-sweep
-#SBATCH --ntasks=64
-#SBATCH --cpus-per-task=1
-#SBATCH --mem-per-cpu=1G
-#SBATCH --time=12:00:00
-#SBATCH --output=vtrain-sweep-%j.log
-set -euo pipefail
-
-if [[ -z "${SLURM_JOB_ID:-}" ]]; then
-  echo "error: this is a batch script; submit it to Slurm: sbatch $(basename "$0") SPEC.json" >&2
-  exit 2
-fi
-if [[ -z "${1:-}" ]]; then
-  echo "error: no spec; submit it with one: sbatch sweep.sh SPEC.json" >&2
-  exit 2
-fi
-spec=$1
-name=$(basename "$spec")
-results=${2:-${name%.json}.sqlite}
-
-# mpirun knows the nodes of the job. With VTRAIN_LAUNCH='srun --mpi=pmix' Slurm starts the ranks itself; srun without
-# --mpi=pmix starts them without a connection, which vtrain refuses.
-read -ra launch <<< "${VTRAIN_LAUNCH:-mpirun}"
-exec "${launch[@]}" "${VTRAIN:-vtrain}" sweep "$spec" --out "$results"
-)";
 
 std::string runs_text(std::int64_t runs) {
   return fmt::format("{} run{}", with_thousands(runs), runs == 1 ? "" : "s");
@@ -211,6 +179,8 @@ Result<void> report_outcome(const SweepArguments& arguments, const NamedSweep& s
 /// `ranks` is null for a sweep on threads.
 Result<void> run_sweep(const SweepArguments& arguments, const NamedSweep& sweep, Ranks* ranks) {
   const Grid& grid = sweep.spec.grid;
+  if (ranks != nullptr && arguments.threads != 0)
+    log_warning("--threads: without effect; each rank replays on one thread");
   auto store = ResultStore::open(sweep.file, grid, sweep.stored, arguments.force);
   if (!store) return fail(std::move(store.error()));
   if (arguments.retry_errors) {

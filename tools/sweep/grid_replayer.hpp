@@ -54,11 +54,11 @@ class GridReplayer {
  private:
   /// The scenario with this number if a thread has it, or a new one that is not prepared.
   std::shared_ptr<Shared> share(std::int64_t scenario);
-  /// Spec of a scenario, with the blocks of a trace that its seed draws anew.
+  /// Spec of a scenario, with the blocks of a trace that its seed resamples.
   Result<ScenarioSpec> spec_of(const GridPlace& place);
   /// Prepares a scenario. Errors: those of `Scenario::prepare`; an input that can be read only once.
   Result<Scenario> prepare(const GridPlace& place, std::vector<std::string>& warnings);
-  /// Blocks of a trace that several seeds draw anew, found once for each combination.
+  /// Blocks of a trace that several seeds resample, found once for each combination.
   Result<std::string> blocks_of(std::int64_t variant, const ScenarioSpec& spec);
 
   const Grid& grid_;

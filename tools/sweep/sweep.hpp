@@ -23,24 +23,25 @@ struct SweepOptions {
   std::atomic<std::int64_t>* runs_done = nullptr;  ///< counter for progress displays; may be null
 };
 
-/// What a sweep did.
+/// Result of a sweep.
 struct SweepOutcome {
   std::int64_t done = 0;                ///< runs that were finished now, failed ones too
-  std::int64_t failed = 0;              ///< of these, runs that failed
+  std::int64_t failed = 0;              ///< runs of `done` that failed
   double replay_s = 0;                  ///< time of all replays, over all threads, seconds
   double wall_s = 0;                    ///< time from the first hand-out to the last result, seconds
   std::size_t workers = 1;              ///< threads or ranks that replayed
-  std::vector<std::string> warnings{};  ///< of the preparation of scenarios, each once
+  std::vector<std::string> warnings{};  ///< warnings of the preparation of scenarios, each once
 };
 
 /// Replays the runs of a part of the grid that `finished` lacks (`ResultStore::finished`), on threads, and
 /// adds them to `store`. Runs that fail are added with their error. Errors: options or files that no run can
 /// use, found with the first scenario of their combination; an input file that changed; those of the store.
-/// What was finished before is committed.
+/// Runs that were finished before an error are committed.
 Result<SweepOutcome> run_on_threads(const Grid& grid, const Shard& shard, const std::vector<bool>& finished,
                                     ResultStore& store, const SweepOptions& options = {});
 
-/// The same on the other ranks, for rank 0. They wait for more afterwards, until `dismiss_ranks`.
+/// Does on the other ranks what `run_on_threads` does on threads, for rank 0. Afterwards they wait until
+/// `dismiss_ranks`.
 Result<SweepOutcome> run_on_ranks(const Grid& grid, const Shard& shard, const std::vector<bool>& finished,
                                   ResultStore& store, Ranks& ranks, const SweepOptions& options = {});
 /// Lets the other ranks end, for rank 0.
