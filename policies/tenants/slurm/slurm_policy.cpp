@@ -62,6 +62,34 @@ struct DueJob {
 };
 using DueJobs = std::priority_queue<DueJob, std::vector<DueJob>, std::greater<>>;
 
+/// Number of the user of jobs with neither user nor tenant.
+constexpr std::uint32_t kNoUser = std::numeric_limits<std::uint32_t>::max();
+
+/// Tables with the names that jobs give.
+struct NameTables {
+  const NameTable& queues;
+  const NameTable& accounts;
+  const NameTable& users;
+  const NameTable& qos_names;
+  const NameTable& tenants;
+};
+
+slurm::JobNames names_of(const Job& job, const NameTables& tables, const JobRequirements* requirements) {
+  const auto name_in = [](const NameTable& table, auto name) {
+    return name ? std::string_view(table[name.value]) : std::string_view();
+  };
+  return {.partition = name_in(tables.queues, job.queue),
+          .account = name_in(tables.accounts, job.account),
+          .user = name_in(tables.users, job.user),
+          .tenant = name_in(tables.tenants, job.tenant),
+          .qos = name_in(tables.qos_names, job.qos),
+          .requirements = requirements,
+          // Even numbers are users, odd ones tenants.
+          .user_number = job.user     ? 2 * job.user.value
+                         : job.tenant ? 2 * job.tenant.value + 1
+                                      : kNoUser};
+}
+
 class SlurmPolicy final : public Policy, private slurm::Actions {
  public:
   explicit SlurmPolicy(SlurmOptions options)
@@ -84,19 +112,28 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
     std::ranges::sort(boundaries_);
   }
 
-  Result<void> check(const Workload& workload) const override {
-    const auto name_in = [](const NameTable& table, auto id) {
-      return id ? std::string_view(table[id.value]) : std::string_view();
-    };
+  Result<std::vector<std::string>> check(const Workload& workload, const ClusterSpec&,
+                                         const TenantTree&) const override {
+    std::int64_t of_tenants = 0;
+    const NameTables tables{workload.queues, workload.accounts, workload.users, workload.qos_names,
+                            workload.tenants};
     for (const Job& job : workload.jobs) {
-      const auto record = translator_.translate(job, {.partition = name_in(workload.queues, job.queue),
-                                                      .account = name_in(workload.accounts, job.account),
-                                                      .user = name_in(workload.users, job.user),
-                                                      .qos = name_in(workload.qos_names, job.qos),
-                                                      .requirements = workload.requirements_of(job)});
+      const auto record = translator_.translate(job, names_of(job, tables, workload.requirements_of(job)));
       if (!record) return fail(job_error(workload, job, record.error()));
+      of_tenants += !job.user && job.tenant ? 1 : 0;
     }
-    return {};
+    std::vector<std::string> sentences;
+    if (of_tenants > 0)
+      sentences.push_back(
+          fmt::format("{} jobs without a user: their tenants are user and account", of_tenants));
+    std::string list;
+    for (const auto& [key, count] : conf_.ignored)
+      list +=
+          fmt::format("{}{}{}", list.empty() ? "" : ", ", key, count > 1 ? fmt::format(" ({})", count) : "");
+    if (!list.empty()) sentences.push_back(fmt::format("keys of {} without effect: {}", conf_.file, list));
+    sentences.emplace_back(
+        "the policy chooses nodes by the CPUs and GPUs of slurm.conf; memory is not counted");
+    return sentences;
   }
 
   bool may_requeue() const override {
@@ -104,17 +141,6 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
     const auto requeues = [](const auto& each) { return each.preempt_mode == PreemptMode::Requeue; };
     return conf_.preempt_mode == PreemptMode::Requeue || std::ranges::any_of(conf_.partitions, requeues) ||
            std::ranges::any_of(options_.setup.qos, requeues);
-  }
-
-  std::vector<std::string> notes() const override {
-    std::string list;
-    for (const auto& [key, count] : conf_.ignored)
-      list +=
-          fmt::format("{}{}{}", list.empty() ? "" : ", ", key, count > 1 ? fmt::format(" ({})", count) : "");
-    std::vector<std::string> notes;
-    if (!list.empty()) notes.push_back(fmt::format("keys of {} without effect: {}", conf_.file, list));
-    notes.emplace_back("the policy chooses nodes by the CPUs and GPUs of slurm.conf; memory is not counted");
-    return notes;
   }
 
   std::vector<std::string> files() const override { return options_.files; }
@@ -231,15 +257,12 @@ class SlurmPolicy final : public Policy, private slurm::Actions {
     const Job& job = pass_->job(id);
     const std::uint32_t number = id.value;
     if (jobs_.size() <= number) jobs_.resize(number + 1);
-    const auto name_in = [](const NameTable& table, auto name) {
-      return name ? std::string_view(table[name.value]) : std::string_view();
-    };
     const JobRequirements* const requirements = pass_->requirements(id);
-    auto record = translator_.translate(job, {.partition = name_in(pass_->queue_names(), job.queue),
-                                              .account = name_in(pass_->account_names(), job.account),
-                                              .user = name_in(pass_->user_names(), job.user),
-                                              .qos = name_in(pass_->qos_names(), job.qos),
-                                              .requirements = requirements});
+    auto record =
+        translator_.translate(job, names_of(job,
+                                            {pass_->queue_names(), pass_->account_names(),
+                                             pass_->user_names(), pass_->qos_names(), pass_->tenant_names()},
+                                            requirements));
     if (!record) pass_->refuse(id, record.error().message);
     jobs_[number] = *std::move(record);
     JobRecord& added = jobs_[number];
