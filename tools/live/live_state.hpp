@@ -42,6 +42,7 @@ struct ListedJob {
   std::optional<std::int64_t> time_limit_s{};    ///< longest run; none: unlimited or unknown
   std::optional<std::int64_t> submit{};          ///< submission
   std::optional<std::int64_t> eligible{};        ///< from when it may run
+  std::optional<std::int64_t> evaluated{};       ///< when the scheduler looked at it last
   std::optional<std::int64_t> start{};           ///< start of a job that runs or has run
   std::optional<std::int64_t> start_estimate{};  ///< the scheduler's estimate for one that waits
   std::optional<std::int64_t> end{};             ///< end of one that has ended

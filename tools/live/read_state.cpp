@@ -36,6 +36,7 @@ void complete_job(ListedJob& job, ListedJob&& other, LiveState& state) {
   complete(job.time_limit_s, std::move(other.time_limit_s));
   complete(job.submit, std::move(other.submit));
   complete(job.eligible, std::move(other.eligible));
+  complete(job.evaluated, std::move(other.evaluated));
   complete(job.start, std::move(other.start));
   complete(job.start_estimate, std::move(other.start_estimate));
   complete(job.end, std::move(other.end));

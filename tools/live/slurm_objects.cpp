@@ -227,6 +227,7 @@ Result<void> add_slurm_job(const LiveRecord& record, LiveState& state) {
       reader.time_limit({"TimeLimit", "Timelimit", "TimelimitRaw", "time_limit", "TIME_LIMIT", "time/limit"});
   job.submit = reader.instant({"SubmitTime", "Submit", "submit_time", "SUBMIT_TIME", "time/submission"});
   job.eligible = reader.instant({"EligibleTime", "Eligible", "eligible_time", "time/eligible"});
+  job.evaluated = reader.instant({"LastSchedEval", "last_sched_evaluation"});
   const auto start = reader.instant({"StartTime", "Start", "start_time", "START_TIME", "time/start"});
   (job.is_pending() ? job.start_estimate : job.start) = start;
   const bool has_ended = !job.is_pending() && job.state != "RUNNING" && job.state != "SUSPENDED" &&
