@@ -137,6 +137,7 @@ int run(int argc, char** argv) try {
   vtrain::add_sweep_command(app, action);
   vtrain::add_report_command(app, action, command);
   vtrain::add_decide_command(app, action);
+  add_eta_command(app, action);
   vtrain::add_list_commands(app, action);
   vtrain::add_completion_commands(app, action);
   app.footer(vtrain::kOutOfScope);  // subcommands would inherit it

@@ -15,6 +15,7 @@
 #include "core/base/utf8.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
+#include "tools/commands/sweep_template.hpp"
 #include "tools/experiment/in_parallel.hpp"
 #include "tools/format/progress.hpp"
 #include "tools/format/text_format.hpp"
@@ -38,6 +39,7 @@ struct SweepArguments {
   bool retry_errors = false;
   bool force = false;
   bool json = false;
+  bool slurm_template = false;
 };
 
 /// Arguments of `sweep merge`.
@@ -177,6 +179,8 @@ Result<void> report_outcome(const SweepArguments& arguments, const NamedSweep& s
 /// `ranks` is null for a sweep on threads.
 Result<void> run_sweep(const SweepArguments& arguments, const NamedSweep& sweep, Ranks* ranks) {
   const Grid& grid = sweep.spec.grid;
+  if (ranks != nullptr && arguments.threads != 0)
+    log_warning("--threads: without effect; each rank replays on one thread");
   auto store = ResultStore::open(sweep.file, grid, sweep.stored, arguments.force);
   if (!store) return fail(std::move(store.error()));
   if (arguments.retry_errors) {
@@ -203,6 +207,10 @@ Result<void> run_sweep(const SweepArguments& arguments, const NamedSweep& sweep,
 }
 
 Result<void> sweep_grid(const SweepArguments& arguments) {
+  if (arguments.slurm_template) {
+    print_text(stdout, "{}", kSlurmTemplate);
+    return {};
+  }
   if (arguments.spec.empty())
     return fail({.field = "SPEC", .message = "missing: name the JSON file of the sweep (docs/sweep.md)"});
   const auto ranks = open_ranks();
@@ -289,6 +297,8 @@ void add_sweep_command(CLI::App& app, Action& action) {
   command->add_flag("--retry-errors", arguments->retry_errors, "Replay runs that failed before");
   command->add_flag("--force", arguments->force, "Begin anew: replace a file of results that exists");
   command->add_flag("--json", arguments->json, "Print one JSON document");
+  command->add_flag("--slurm-template", arguments->slurm_template,
+                    "Print a batch script for Slurm: vtrain sweep --slurm-template > sweep.sh");
   add_merge_command(*command, action);
   command->callback([=, &action] {
     if (command->get_subcommands().empty()) action = [arguments] { return sweep_grid(*arguments); };

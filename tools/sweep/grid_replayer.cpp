@@ -14,7 +14,8 @@ struct GridReplayer::Shared {
   std::optional<Result<Scenario>> scenario;
 };
 
-GridReplayer::GridReplayer(const Grid& grid) : grid_(grid) {}
+GridReplayer::GridReplayer(const Grid& grid, const PolicyRegistry& registry)
+    : grid_(grid), registry_(registry) {}
 GridReplayer::~GridReplayer() = default;
 
 Result<std::string> GridReplayer::blocks_of(std::int64_t variant, const ScenarioSpec& spec) {
@@ -27,7 +28,7 @@ Result<std::string> GridReplayer::blocks_of(std::int64_t variant, const Scenario
     if (known != blocks_.end()) return known->second;
   }
   std::vector<std::string> warnings;  // those of the first scenario have been shown
-  const auto base = Scenario::prepare(spec, warnings, pool_);
+  const auto base = Scenario::prepare(spec, warnings, pool_, registry_);
   if (!base) return fail(base.error());
   std::string blocks = resampling_of(*base);
   const std::lock_guard lock(mutex_);
@@ -48,7 +49,7 @@ Result<ScenarioSpec> GridReplayer::spec_of(const GridPlace& place) {
 Result<Scenario> GridReplayer::prepare(const GridPlace& place, std::vector<std::string>& warnings) {
   auto spec = spec_of(place);
   if (!spec) return fail(std::move(spec.error()));
-  auto scenario = Scenario::prepare(*std::move(spec), warnings, pool_);
+  auto scenario = Scenario::prepare(*std::move(spec), warnings, pool_, registry_);
   if (!scenario || grid_.num_scenarios() == 1) return scenario;
   if (auto checked = check_can_repeat(*scenario); !checked) return fail(std::move(checked.error()));
   return scenario;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "policies/registry.hpp"
 #include "tools/experiment/pricing.hpp"
 #include "tools/experiment/scenario.hpp"
 #include "tools/sweep/grid.hpp"
@@ -29,8 +30,8 @@ struct ReplayedRun {
 /// Prepares scenarios and replays their runs, for several threads. Results do not depend on the order.
 class GridReplayer {
  public:
-  /// `grid` must outlive it.
-  explicit GridReplayer(const Grid& grid);
+  /// `grid` and `registry` must outlive it.
+  explicit GridReplayer(const Grid& grid, const PolicyRegistry& registry = PolicyRegistry::built_in());
   ~GridReplayer();
 
   /// A scenario that one or several threads use at a time.
@@ -53,14 +54,15 @@ class GridReplayer {
  private:
   /// The scenario with this number if a thread has it, or a new one that is not prepared.
   std::shared_ptr<Shared> share(std::int64_t scenario);
-  /// Spec of a scenario, with the blocks of a trace that its seed draws anew.
+  /// Spec of a scenario, with the blocks of a trace that its seed resamples.
   Result<ScenarioSpec> spec_of(const GridPlace& place);
   /// Prepares a scenario. Errors: those of `Scenario::prepare`; an input that can be read only once.
   Result<Scenario> prepare(const GridPlace& place, std::vector<std::string>& warnings);
-  /// Blocks of a trace that several seeds draw anew, found once for each combination.
+  /// Blocks of a trace that several seeds resample, found once for each combination.
   Result<std::string> blocks_of(std::int64_t variant, const ScenarioSpec& spec);
 
   const Grid& grid_;
+  const PolicyRegistry& registry_;
   PricingPool pool_;
   std::mutex mutex_;  ///< guards the members below
   std::map<std::int64_t, std::weak_ptr<Shared>> shared_;

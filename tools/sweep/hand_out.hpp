@@ -41,14 +41,14 @@ class HandOut {
     std::size_t next_seed = 0;         ///< seeds before it have been handed out
     std::int64_t runs_left = 0;        ///< runs that have not been handed out
     double guess = 1;                  ///< cost before any run of it, in any unit
-    double seconds = 0;                ///< of finished runs
-    double weights = 0;                ///< policies' weights of these
+    double seconds = 0;                ///< time of finished runs
+    double weights = 0;                ///< sum of the policies' weights of these
   };
 
   double weight(std::size_t policy) const;
   /// Mean seconds of a run of a combination under a policy of mean weight.
   double scale(const Variant& variant) const;
-  /// Orders the combinations anew: those with the largest runs first.
+  /// Orders the combinations by what is known now: those with the largest runs first.
   void sort();
   /// `remaining_s`, or nearly so.
   double estimated_rest_s();
@@ -67,8 +67,8 @@ class HandOut {
   std::vector<std::int64_t> left_over_;  ///< runs of a scenario that is handed out in parts, next one last
   std::vector<double> policy_seconds_;
   std::vector<std::int64_t> policy_runs_;
-  double seconds_ = 0;        ///< of all finished runs
-  double guesses_ = 0;        ///< guesses of their combinations
+  double seconds_ = 0;        ///< time of all finished runs
+  double guesses_ = 0;        ///< sum of the guesses of their combinations
   std::int64_t learned_ = 0;  ///< finished runs
   double rest_s_ = 0;         ///< estimate of `remaining_s`
   std::size_t calls_since_estimate_ = 0;

@@ -88,9 +88,9 @@ Result<SweepOutcome> run_on_ranks(const Grid& grid, const Shard& shard, const st
   return collector.finish(std::move(done), workers);
 }
 
-void work_for_rank_0(const Result<const Grid*>& grid, Ranks& ranks) {
+void work_for_rank_0(const Result<const Grid*>& grid, Ranks& ranks, const SweepOptions& options) {
   std::optional<GridReplayer> replayer;
-  if (grid) replayer.emplace(**grid);
+  if (grid) replayer.emplace(**grid, *options.registry);
   std::optional<GridReplayer::Worker> worker;
   if (grid) worker.emplace(*replayer);
   for (;;) {

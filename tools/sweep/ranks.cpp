@@ -27,7 +27,7 @@ std::int64_t number_in(const char* name) {
   return value == nullptr ? 1 : parse_integer(value, 1, kMostRanks).value_or(1);
 }
 
-/// Places of the library: beside the program, as built, and in lib, as installed.
+/// Place of the library: the folder of the program, where it is built, or lib, where it is installed.
 std::string library_path() {
   std::error_code code;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", code);

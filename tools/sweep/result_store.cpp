@@ -12,6 +12,7 @@
 #include "core/base/utf8.hpp"
 #include "tools/sweep/file_lock.hpp"
 #include "tools/sweep/result_columns.hpp"
+#include "tools/sweep/result_schema.hpp"
 
 namespace vtrain {
 namespace {
@@ -19,93 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::string_view kOrBeginAnew = "name another file with --out, or begin anew with --force";
-
-/// Columns that `runs` and `errors` share: number, key and place in the grid.
-std::string place_columns(const Grid& grid) {
-  std::string sql =
-      "run INTEGER PRIMARY KEY, key INTEGER NOT NULL, policy TEXT NOT NULL, seed INTEGER NOT NULL";
-  for (const Variation& variation : grid.variations())
-    sql += fmt::format(", {} NUMERIC NOT NULL", sql_name(option_column(variation.option)));
-  return sql;
-}
-
-/// Statements that make the tables.
-std::string schema(const Grid& grid) {
-  std::string sql = fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};", kResultsApplication,
-                                kResultsVersion);
-  sql +=
-      "CREATE TABLE sweep (spec TEXT NOT NULL, program TEXT NOT NULL, runs INTEGER NOT NULL,"
-      " shard INTEGER NOT NULL, shards INTEGER NOT NULL);"
-      "CREATE TABLE options (position INTEGER PRIMARY KEY, option TEXT NOT NULL, name TEXT NOT NULL);"
-      "CREATE TABLE metrics (position INTEGER PRIMARY KEY, name TEXT NOT NULL, title TEXT NOT NULL,"
-      " meaning TEXT NOT NULL, unit TEXT NOT NULL, better TEXT);"
-      "CREATE TABLE inputs (name TEXT PRIMARY KEY, sha256 TEXT NOT NULL);";
-  sql += fmt::format("CREATE TABLE runs ({}", place_columns(grid));
-  for (const MetricColumn& column : metric_columns())
-    sql += fmt::format(", {} {}", sql_name(column.name), is_whole(*column.metric) ? "INTEGER" : "REAL");
-  sql += fmt::format("); CREATE TABLE errors ({}, message TEXT NOT NULL);", place_columns(grid));
-  return sql;
-}
-
-std::string_view unit_name(MetricUnit unit) {
-  switch (unit) {
-    case MetricUnit::Count:
-      return "count";
-    case MetricUnit::Flag:
-      return "flag";
-    case MetricUnit::Duration:
-    case MetricUnit::Period:
-      return "seconds";
-    case MetricUnit::Share:
-      return "share";
-    case MetricUnit::Ratio:
-      return "ratio";
-    case MetricUnit::Index:
-      return "index";
-    case MetricUnit::GpuHours:
-      return "GPU-hours";
-    case MetricUnit::Dollars:
-      return "dollars";
-  }
-  return "";
-}
-
-/// Fills in the tables that describe the others.
-Result<void> describe(Database& database, const Grid& grid, const StoredSweep& sweep) {
-  auto subject = database.prepare("INSERT INTO sweep VALUES (?, ?, ?, ?, ?)");
-  if (!subject) return fail(subject.error());
-  subject->bind(0, std::string_view(sweep.spec));
-  subject->bind(1, std::string_view(sweep.program));
-  subject->bind(2, grid.num_runs());
-  subject->bind(3, sweep.shard.index);
-  subject->bind(4, sweep.shard.count);
-  if (auto done = subject->run(); !done) return done;
-  auto option = database.prepare("INSERT INTO options VALUES (?, ?, ?)");
-  if (!option) return fail(option.error());
-  for (const Variation& variation : grid.variations()) {
-    const std::string name = option_column(variation.option);
-    option->bind_null(0);
-    option->bind(1, std::string_view(variation.option));
-    option->bind(2, std::string_view(name));
-    if (auto done = option->run(); !done) return done;
-  }
-  auto metric = database.prepare("INSERT INTO metrics VALUES (?, ?, ?, ?, ?, ?)");
-  if (!metric) return fail(metric.error());
-  for (const MetricColumn& column : metric_columns()) {
-    metric->bind_null(0);
-    metric->bind(1, std::string_view(column.name));
-    metric->bind(2, column.metric->title);
-    metric->bind(3, column.metric->meaning);
-    metric->bind(4, unit_name(column.metric->unit));
-    if (column.metric->better == Better::Neither)
-      metric->bind_null(5);
-    else
-      metric->bind(5, std::string_view(column.metric->better == Better::Higher ? "higher" : "lower"));
-    if (auto done = metric->run(); !done) return done;
-  }
-  return {};
-}
+constexpr std::string_view kOrReplace = "name another file with --out, or replace this one with --force";
 
 Result<void> check_kind(const Database& database) {
   const auto application = database.number("PRAGMA application_id");
@@ -124,7 +39,7 @@ Result<void> check_kind(const Database& database) {
   return {};
 }
 
-/// Where two specs differ: a field and its values.
+/// The first difference of two specs: a field and its values.
 std::string first_difference(const std::string& wanted, const std::string& found) {
   const json here = json::parse(wanted, nullptr, false).flatten();
   const json there = json::parse(found, nullptr, false).flatten();
@@ -191,7 +106,7 @@ Result<void> check_stored_sweep(const Database& database, const StoredSweep& wan
   const auto differs = [&](std::string field, const std::string& how) {
     return fail({.file = database.file().string(),
                  .field = std::move(field),
-                 .message = fmt::format("has the results of another sweep: {}; {}", how, kOrBeginAnew)});
+                 .message = fmt::format("has the results of another sweep: {}; {}", how, kOrReplace)});
   };
   if (found->spec != wanted.spec) return differs("spec", first_difference(wanted.spec, found->spec));
   if (found->program != wanted.program)
@@ -200,6 +115,14 @@ Result<void> check_stored_sweep(const Database& database, const StoredSweep& wan
   if (found->shard != wanted.shard)
     return differs("shard", fmt::format("part {}/{}, not {}/{}", found->shard.index, found->shard.count,
                                         wanted.shard.index, wanted.shard.count));
+  auto names = database.prepare("SELECT name FROM metrics ORDER BY position");
+  if (!names) return fail(std::move(names.error()));
+  for (const MetricColumn& column : metric_columns()) {
+    const auto stepped = names->step();
+    if (!stepped) return fail(stepped.error());
+    if (!*stepped || names->text(0) != column.name)
+      return differs("metrics", fmt::format("its program had no metric '{}' in this place", column.name));
+  }
   return {};
 }
 
@@ -272,8 +195,8 @@ Result<ResultStore> ResultStore::open(const fs::path& file, const Grid& grid, co
   }
   if (ready) ready = database->run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
   if (ready && *tables == 0) {
-    ready = database->run("BEGIN IMMEDIATE;" + schema(grid));
-    if (ready) ready = describe(*database, grid, sweep);
+    ready = database->run("BEGIN IMMEDIATE;" + results_schema(grid));
+    if (ready) ready = describe_results(*database, grid, sweep);
     if (ready) ready = database->run("COMMIT");
   }
   if (!ready) return fail(std::move(ready.error()));

@@ -1,6 +1,6 @@
 /// The results of a sweep in one SQLite file. docs/sweep.md describes its tables.
 ///
-/// A file is written by one process, which holds a lock beside it. Others may read meanwhile.
+/// A file is written by one process, which holds a lock (`file_lock.hpp`). Others may read meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -61,9 +61,9 @@ Result<std::vector<bool>> finished_runs(const Database& results, const Grid& gri
 /// A file of results that is open for more runs. For one thread.
 class ResultStore {
  public:
-  /// Opens the results of a sweep to go on, or begins a new file. `replace` begins anew. Errors: a file of
-  /// another kind or version; results of another spec, program or shard, which says the difference; another
-  /// process that writes to it. `grid` must outlive the store.
+  /// Opens the results of a sweep to go on, or begins a new file. `replace` removes one that exists. Errors:
+  /// a file of another kind or version; results of another spec, program or shard, which says the difference;
+  /// another process that writes to it. `grid` must outlive the store.
   static Result<ResultStore> open(const std::filesystem::path& file, const Grid& grid,
                                   const StoredSweep& sweep, bool replace);
   ResultStore(ResultStore&&) noexcept;

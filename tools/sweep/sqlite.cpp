@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cmath>
-#include <system_error>
 #include <utility>
 
 #include "core/io/file.hpp"
@@ -138,27 +137,29 @@ Result<std::string> Database::image() const {
 }
 
 Error Connection::error(int code) const {
+  const int last_errno = errno;   // SQLite forgets it where a transaction is rolled back
   constexpr int kPrimary = 0xff;  // the rest of an extended code says more
-  const int system_code = database == nullptr ? 0 : sqlite3_system_errno(database);
   std::string message = database == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(database);
+  const auto failure = [this](ErrorKind kind, std::string what) {
+    return Error{.kind = kind, .file = file.string(), .message = std::move(what)};
+  };
   switch (code & kPrimary) {
     case SQLITE_FULL:
-      return {ErrorKind::Failed, file.string(), 0, "", "cannot write: the disk is full"};
+      return io_error(file, "write", ENOSPC);
     case SQLITE_NOTADB:
-      return {ErrorKind::InvalidInput, file.string(), 0, "",
-              "expected an SQLite database, found another file"};
+      return failure(ErrorKind::InvalidInput, "expected an SQLite database, found another file");
     case SQLITE_CORRUPT:
-      return {ErrorKind::InvalidInput, file.string(), 0, "", "the database is damaged"};
+      return failure(ErrorKind::InvalidInput, "the database is damaged");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return {ErrorKind::InvalidInput, file.string(), 0, "", "another program is using the database"};
+      return failure(ErrorKind::InvalidInput, "another program is using the database");
+    case SQLITE_IOERR: {
+      const bool is_full = last_errno == ENOSPC || last_errno == EDQUOT || last_errno == EFBIG;
+      return is_full ? io_error(file, "write", last_errno) : failure(ErrorKind::Io, std::move(message));
+    }
     default:
-      break;
+      return failure(ErrorKind::Io, std::move(message));
   }
-  if (system_code == ENOSPC || system_code == EDQUOT || system_code == EFBIG)
-    return io_error(file, "write", system_code);
-  if (system_code != 0) message += fmt::format(" ({})", std::generic_category().message(system_code));
-  return {ErrorKind::Io, file.string(), 0, "", message};
 }
 
 std::string sql_name(std::string_view name) {

@@ -1,6 +1,7 @@
 #include "tools/sweep/sweep.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -14,7 +15,12 @@
 namespace vtrain {
 namespace {
 
-/// What the threads of a sweep share.
+/// The writer takes runs that have ended at once if they are many, and otherwise after a pause, so that short
+/// replays are not interrupted by it.
+constexpr std::size_t kManyRuns = 200;
+constexpr auto kPause = std::chrono::milliseconds(20);
+
+/// State that the threads of a sweep share.
 struct Exchange {
   std::mutex mutex;
   std::condition_variable arrived;
@@ -36,7 +42,7 @@ void work(GridReplayer& replayer, Exchange& exchange) {
       lock.lock();
       exchange.hand_out.learn(run, replayed.seconds);
       exchange.runs.emplace_back(std::move(replayed), exchange.hand_out.is_pilot(run));
-      exchange.arrived.notify_one();
+      if (exchange.runs.size() >= kManyRuns) exchange.arrived.notify_one();
       if (exchange.stops) break;
     }
   }
@@ -49,7 +55,7 @@ void work(GridReplayer& replayer, Exchange& exchange) {
 Result<SweepOutcome> run_on_threads(const Grid& grid, const Shard& shard, const std::vector<bool>& finished,
                                     ResultStore& store, const SweepOptions& options) {
   const std::size_t threads = num_threads(options.threads);
-  GridReplayer replayer(grid);
+  GridReplayer replayer(grid, *options.registry);
   Exchange exchange{{}, {}, HandOut(grid, finished, shard, threads)};
   const std::size_t workers =
       std::min<std::size_t>(threads, static_cast<std::size_t>(exchange.hand_out.num_runs()));
@@ -62,8 +68,8 @@ Result<SweepOutcome> run_on_threads(const Grid& grid, const Shard& shard, const 
   Result<void> done;
   std::unique_lock lock(exchange.mutex);
   while (exchange.working > 0 || !exchange.runs.empty()) {
-    exchange.arrived.wait_for(lock, std::chrono::milliseconds(500),
-                              [&] { return !exchange.runs.empty() || exchange.working == 0; });
+    exchange.arrived.wait_for(lock, kPause,
+                              [&] { return exchange.runs.size() >= kManyRuns || exchange.working == 0; });
     auto runs = std::exchange(exchange.runs, {});
     lock.unlock();
     // After an error runs that have ended meanwhile are kept if they can be.

@@ -125,6 +125,13 @@ TEST_CASE("result store: files of something else are refused, and stay as they a
   sweep = sweep_of(grid);
   sweep.shard = {2, 3};
   CHECK(refusal(work, grid, sweep).field == "shard");
+  const auto edit = [&work](const std::string& sql) {
+    REQUIRE(Database::open(work / "r.sqlite", Database::Access::Write)->run(sql).has_value());
+  };
+  edit("UPDATE metrics SET name = 'x' WHERE name = 'resizes'");
+  CHECK(refusal(work, grid, sweep_of(grid)).message.find("had no metric 'resizes'") != std::string::npos);
+  edit("UPDATE metrics SET name = 'resizes' WHERE name = 'x'");
+  { const ResultStore store = open(work, grid); }
   REQUIRE(
       Database::open(work / "r.sqlite", Database::Access::Write)->run("PRAGMA user_version = 7").has_value());
   error = refusal(work, grid, sweep_of(grid));
