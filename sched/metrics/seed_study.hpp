@@ -40,13 +40,13 @@ class RunValues {
   void set(const Metric& metric, double value);
 
  private:
-  std::vector<double> values_;  ///< in the order of `run_metrics`
+  std::vector<double> values_;  ///< one for each of `run_metrics`
 };
 
 /// The metrics of all policies under one seed.
 struct SeededRuns {
   std::uint64_t seed = 0;           ///< seed of everything random
-  std::vector<RunValues> values{};  ///< in the order of the policies
+  std::vector<RunValues> values{};  ///< one for each policy
 };
 
 /// Replays of the same question under several seeds. Under one seed all policies have the same jobs (common

@@ -311,6 +311,14 @@ TEST_CASE("report: a folder of comparisons and replays is one study") {
   CHECK(std::stod((*row)[column]) ==
         doctest::Approx((two["avg_jct_s"].get<double>() + five["avg_jct_s"].get<double>()) / 2));
   check_queries(work / "out", work / "out/runs.sqlite");
+  // A run that is there twice counts once; two that differ are refused.
+  fs::copy(work / "runs/easy-1.1-2", work / "runs/other", fs::copy_options::recursive);
+  CHECK(output_of("report runs", work).find("runs      12 of 12 finished") != std::string::npos);
+  json changed = two;
+  changed["avg_jct_s"] = 1;
+  work.write("runs/other/summary.json", changed.dump());
+  refused("report runs", work,
+          "runs/other/summary.json: has other figures than runs/easy-1.1-2/summary.json");
 }
 
 TEST_CASE("report: the folder of a comparison whose options vary has its tables") {
@@ -340,10 +348,12 @@ TEST_CASE("report: what is no study is refused") {
   refused("report grid.sqlite --metrics avg_jct", work, "did you mean 'avg_jct_s'?");
   refused("report grid.sqlite --baseline srft", work, "did you mean 'srtf'?");
   refused("report grid.sqlite --format html", work, "--format: expected one of");
+  refused("report grid.sqlite --table differences", work, "--table: needs --format");
+  refused("report grid.sqlite --format csv --json", work, "--format: has no effect on --json");
   refused("report grid.sqlite --out .", work, "holds the results themselves; name another folder");
   CHECK_FALSE(fs::exists(work / "report.html"));
   output_of("size --goal deadlines=50% --cluster 15-16x8:a100 --policies srtf --seed 1 --out size", work);
-  refused("report size", work, "is of a study of sizes");
+  refused("report size", work, "is the goal of `vtrain size`");
   Database database = open(work / "grid.sqlite");
   REQUIRE(database.run("DELETE FROM runs").has_value());
   refused("report grid.sqlite", work, "none of the 36 runs of this sweep has finished");

@@ -34,7 +34,7 @@ struct StudyArguments {
 
 Result<void> write_study_folder(const StudyArguments& arguments, const StudyResults& results,
                                 const Survey& survey, TableFormat format) {
-  if (auto checked = check_study_folder(arguments.out, results); !checked) return checked;
+  if (auto checked = check_study_folder(arguments.out, results, format); !checked) return checked;
   auto folder = begin_folder(arguments.out);
   if (!folder) return fail(std::move(folder.error()));
   return write_study(*folder, results, survey, format, arguments.options, arguments.command);
@@ -46,6 +46,9 @@ Result<void> report_study(StudyArguments arguments) {
     if (!metrics) return fail(std::move(metrics.error()));
     arguments.options.metrics = *std::move(metrics);
   }
+  if (arguments.json && !arguments.format.empty() && arguments.out.empty())
+    return fail(
+        {.field = "--format", .message = "has no effect on --json; with --out it is that of the files"});
   const auto format = parse_table_format(arguments.format.empty() ? "csv" : arguments.format);
   if (!format) return fail(format.error());
   const auto table = parse_name<VariedTable>("--table", study_tables(), arguments.table);
@@ -100,18 +103,18 @@ void add_report_command(CLI::App& app, Action& action, const std::string& comman
   command->add_option(
       "--baseline", arguments->options.baseline,
       "Policy that the others are compared with; default: that of the spec, or else the best one");
+  CLI::Option* const format = command->add_option(
+      "--format", arguments->format,
+      "Print one table for other programs: csv (exact numbers), markdown or latex; with --out, the "
+      "format of its tables");
+  format->check(one_of({table_formats().begin(), table_formats().end()}));
+  CLI::Option* const table =
+      command->add_option("--table", arguments->table, "Table that --format prints: means or differences");
+  table->check(one_of({study_tables().begin(), study_tables().end()}))->needs(format)->capture_default_str();
   command
-      ->add_option(
-          "--format", arguments->format,
-          "Print one table for other programs: csv (exact numbers), markdown or latex; with --out, the "
-          "format of its tables")
-      ->check(one_of({table_formats().begin(), table_formats().end()}));
-  command->add_option("--table", arguments->table, "Table that --format prints: means or differences")
-      ->check(one_of({study_tables().begin(), study_tables().end()}))
-      ->capture_default_str();
-  command->add_option("--out", arguments->out,
-                      "Folder for report.html, the tables and the SQL that gives them");
-  command->add_flag("--json", arguments->json, "Print one JSON document");
+      ->add_option("--out", arguments->out, "Folder for report.html, the tables and the SQL that gives them")
+      ->excludes(table);
+  command->add_flag("--json", arguments->json, "Print one JSON document")->excludes(table);
   command
       ->add_option("--threads", arguments->options.threads,
                    "Threads that read results; 0 = one per processor")

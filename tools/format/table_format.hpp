@@ -29,7 +29,7 @@ std::string_view file_ending(TableFormat format);
 /// Cells lose blanks at both ends. They are made printable and escaped, so that each shows as it is.
 class TableWriter {
  public:
-  /// Begins with the titles of the columns, of which `num_left` are flush left.
+  /// Begins with the titles of the columns. The first `num_left` columns are flush left.
   TableWriter(TableFormat format, std::span<const std::string> titles, std::size_t num_left = 1);
   /// Adds a row, as long as the titles.
   void add_row(std::span<const std::string> cells);

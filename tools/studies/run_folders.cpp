@@ -155,7 +155,7 @@ Result<void> read_table(const fs::path& file, const OptionValues& options, std::
   }
 }
 
-/// What `run.json` files say of all their runs.
+/// A `run.json` and the values of options in its spec.
 struct RunFile {
   ordered_json document{};
   OptionValues options{};
@@ -174,8 +174,7 @@ Result<RunFile> read_run_file(const fs::path& folder) {
   if (!document->contains("spec") || !(*document)["spec"].is_object())
     return fail(wrong_file(file, "spec", "expected the spec of a run, found none"));
   if (!text_at((*document)["spec"], "goal").empty())
-    return fail(wrong_file(file, "spec.goal",
-                           "is of a study of sizes, which has other tables: read size.csv beside it"));
+    return fail(wrong_file(file, "spec.goal", "is the goal of `vtrain size`, whose tables are in size.csv"));
   RunFile read{*std::move(document), {}};
   flatten(read.document["spec"], read.options);
   return read;

@@ -43,7 +43,7 @@ Result<std::vector<double>> largest_values(const Database& results, std::span<co
   return values;
 }
 
-/// Metrics with a title of which some run has a value, as `shown_metrics` chooses them.
+/// Metrics with a title that have a value in some run, as `shown_metrics` chooses them.
 Result<std::vector<const Metric*>> metrics_with_values(const StudyResults& results, unsigned threads) {
   std::vector<const Metric*> titled;
   for (const Metric& metric : run_metrics()) {
@@ -263,7 +263,7 @@ Result<ordered_json> study_to_json(const StudyResults& results, const Survey& su
                       {"combinations", std::move(combinations)}};
 }
 
-Result<void> check_study_folder(const fs::path& folder, const StudyResults& results) {
+Result<void> check_study_folder(const fs::path& folder, const StudyResults& results, TableFormat format) {
   std::error_code ignored;
   const fs::path source = results.subject().name;
   const bool holds_results =
@@ -273,7 +273,10 @@ Result<void> check_study_folder(const fs::path& folder, const StudyResults& resu
     return fail({.field = "--out",
                  .message = fmt::format("'{}' holds {}; name another folder", folder.string(),
                                         holds_results ? "the results themselves" : "a run")});
-  return StagedFolder::check(folder, {kPage, kQueries, kDatabase});
+  std::vector<fs::path> names = {kPage, kQueries, kDatabase};
+  for (const std::string_view table : kTableNames)
+    names.emplace_back(fmt::format("{}{}", table, file_ending(format)));
+  return StagedFolder::check(folder, names);
 }
 
 Result<void> write_study(StagedFolder& folder, const StudyResults& results, const Survey& survey,

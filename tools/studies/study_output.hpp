@@ -31,7 +31,8 @@ Result<nlohmann::ordered_json> study_to_json(const StudyResults& results, const 
 
 /// Checks, before the work, that a folder can take a study's files. Errors: it cannot be written to; it holds
 /// the results themselves or a run of its own.
-Result<void> check_study_folder(const std::filesystem::path& folder, const StudyResults& results);
+Result<void> check_study_folder(const std::filesystem::path& folder, const StudyResults& results,
+                                TableFormat format);
 
 /// Writes `report.html`, the tables in a format, `tables.sql` with their statements, and for folders of runs
 /// `runs.sqlite`, to which the statements apply. Then replaces the folder.

@@ -30,15 +30,16 @@ std::string cluster_of(const ScenarioSpec& spec) {
   return spec.trace.files.empty() ? std::string(kDefaultCluster) : "the trace's";
 }
 
-/// What seeds draw anew, as far as the spec says.
+/// Notes on the jobs of several seeds, as far as the spec says.
 std::vector<std::string> notes_on(const Grid& grid) {
   const ScenarioSpec& spec = grid.spec();
   if (grid.seeds().size() < 2) return {};
-  if (spec.trace.files.empty()) return {"jobs are generated anew for each seed"};
+  if (spec.trace.files.empty()) return {"each seed has generated jobs of its own"};
   if (spec.transformations.resample == "auto")
     return {
-        "weeks of a trace of four weeks or more, days of one of four days or more are drawn anew for each "
-        "seed; a shorter one stays"};
+        "each seed draws weeks of the trace if it has four or more, else days if it has four or more; else "
+        "the "
+        "jobs stay the same"};
   return {};
 }
 

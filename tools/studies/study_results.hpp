@@ -84,7 +84,7 @@ struct VariantRuns {
   /// values.
   SeedStudy study{};
   std::int64_t finished = 0;  ///< runs that the results have
-  std::int64_t unpaired = 0;  ///< of these, runs under seeds that lack another policy
+  std::int64_t unpaired = 0;  ///< finished runs under seeds that lack another policy
 };
 
 /// Reads the runs of combinations. For one thread.

@@ -13,7 +13,7 @@
 
 namespace vtrain {
 
-/// What a user asks of a study.
+/// Choices of a user.
 struct SurveyOptions {
   std::vector<const Metric*> metrics{};  ///< columns of tables; empty: those of a comparison
   std::string baseline{};                ///< policy that others are compared with; empty: that of the study
@@ -47,7 +47,7 @@ struct Survey {
 /// baseline that is no policy of the study.
 Result<Survey> survey_of(const StudyResults& results, const SurveyOptions& options);
 
-/// What is missing and what was left out because of it, a sentence each; empty if nothing is.
+/// Sentences on missing runs and on others that were left out because of them; empty for none.
 std::vector<std::string> gaps_in(const StudyResults& results, const Survey& survey);
 
 /// The statements that give the tables of these metrics.
