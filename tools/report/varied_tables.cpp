@@ -127,6 +127,15 @@ std::vector<std::vector<std::string>> long_rows(const VariedComparison& comparis
   return all;
 }
 
+/// The note on values over fewer completed jobs, if a combination has any; else empty.
+std::string_view fewer_jobs_anywhere(const VariedComparison& comparison,
+                                     std::span<const Metric* const> metrics) {
+  for (const VariedStudy& varied : comparison.studies) {
+    if (const std::string_view fewer = fewer_jobs_note(varied.study, metrics); !fewer.empty()) return fewer;
+  }
+  return {};
+}
+
 /// The long table for a terminal with some of the metrics that `rows` have.
 TextTable long_table(const VariedComparison& comparison, std::span<const Metric* const> metrics,
                      const std::vector<std::vector<std::string>>& rows,
@@ -195,10 +204,8 @@ std::string varied_table_text(const VariedComparison& comparison) {
   std::string text = table().to_string();
   const SeedStudy& first = comparison.studies.front().study;
   if (first.seeds.size() > 1) text += interval_note(first) + "\n";
-  for (const VariedStudy& varied : comparison.studies) {
-    if (const std::string_view fewer = fewer_jobs_note(varied.study, metrics); !fewer.empty())
-      return text + std::string(fewer) + "\n";
-  }
+  if (const std::string_view fewer = fewer_jobs_anywhere(comparison, metrics); !fewer.empty())
+    text += std::string(fewer) + "\n";
   return text;
 }
 
@@ -260,7 +267,10 @@ std::string varied_section_html(const VariedComparison& comparison, const TableQ
   html += fmt::format("<p class=\"note\">{}; below it the {}.</p>\n", points_note(step),
                       escape_html(interval_note(first)));
   const std::vector<const Metric*> metrics = shown_anywhere(comparison, true);
-  html += html_of(comparison, metrics, VariedTable::Means) + query_html(queries.means);
+  html += html_of(comparison, metrics, VariedTable::Means);
+  const std::string_view fewer = fewer_jobs_anywhere(comparison, metrics);
+  if (!fewer.empty()) html += fmt::format("<p class=\"note\">{}</p>\n", fewer);
+  html += query_html(queries.means);
   if (queries.differences.empty()) return html;
   return html + html_of(comparison, metrics, VariedTable::Differences) +
          fmt::format("<p class=\"note\">{}</p>\n", difference_note(first)) + query_html(queries.differences);
