@@ -164,10 +164,13 @@ Result<void> report_outcome(const SweepArguments& arguments, const NamedSweep& s
                 {"wall_s", outcome.wall_s}});
   } else {
     std::error_code ignored;
-    print_text(stdout, "{} of {}: {} before, {} now in {} on {} {}\nresults   {}, {}\n",
-               runs_text(before + outcome.done), with_thousands(all), with_thousands(before),
-               with_thousands(outcome.done), as_duration(outcome.wall_s), outcome.workers, workers,
-               printable(sweep.file.string()), as_file_size(fs::file_size(sweep.file, ignored)));
+    const std::string now = outcome.done == 0
+                                ? "none left"
+                                : fmt::format("{} now in {} on {} {}", with_thousands(outcome.done),
+                                              as_duration(outcome.wall_s), outcome.workers, workers);
+    print_text(stdout, "{} of {}: {} before, {}\nresults   {}, {}\n", runs_text(before + outcome.done),
+               with_thousands(all), with_thousands(before), now, printable(sweep.file.string()),
+               as_file_size(fs::file_size(sweep.file, ignored)));
   }
   if (failed == 0) return {};
   return fail({.kind = ErrorKind::Failed,
