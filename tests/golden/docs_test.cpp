@@ -1,6 +1,7 @@
 /// The README and the pages of docs/: each command runs unchanged, and docs/metrics.md defines every key and
 /// column of the results.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -56,6 +57,10 @@ void write_inputs(const TemporaryFolder& work) {
   work.write("llama3_8b.toml", slurp(kCorpus / "torchtitan_toml/new.toml"));
   work.write("ds_config.json", slurp(kCorpus / "deepspeed_json/zero3.json"));
   work.write("nemo.yaml", slurp(kCorpus / "nemo_yaml/nemo.yaml"));
+  std::string log = "job_id,submit_s,num_gpus,duration_s,requested_s,original_start_s\n";
+  for (int i = 0; i < 40; ++i)
+    log += fmt::format("{},{},8,100,200,{}\n", i, 90 * i, 100 * i);
+  work.write("log.csv", log);
   for (const char* const name : {"itp/cluster01.csv", "itp/cluster04.csv"}) {
     fs::create_directories(work / "itp");
     work.write(name, slurp(kCorpus / "itp/two_jobs.csv"));
