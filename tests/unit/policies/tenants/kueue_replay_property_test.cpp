@@ -177,12 +177,12 @@ class WorldUsage {
 
   void add(std::size_t queue, std::size_t type, std::int64_t gpus) { own_[queue][type] += gpus; }
 
-  /// What a queue may still use without borrowing.
+  /// Nominal quota of a queue that is not in use.
   std::int64_t nominal_left(std::size_t queue, std::size_t type) const {
     return world_.nodes[queue].nominal[type] - own_[queue][type];
   }
 
-  /// What a node keeps for itself.
+  /// Quota that a node does not lend.
   std::int64_t local(std::size_t node, std::size_t type) const {
     const auto& limit = world_.nodes[node].lending_limit[type];
     return limit ? std::max<std::int64_t>(0, subtree_[node][type] - *limit) : 0;

@@ -88,7 +88,7 @@ RandomSite::RandomSite(std::uint64_t seed) {
   make_associations(random);
   make_qos(random);
   make_partitions(random);
-  make_jobs(random, seed);
+  make_jobs(random);
 }
 
 void RandomSite::make_associations(RandomStream& random) {
@@ -175,7 +175,7 @@ void RandomSite::make_partitions(RandomStream& random) {
   }
 }
 
-void RandomSite::make_jobs(RandomStream& random, std::uint64_t /*seed*/) {
+void RandomSite::make_jobs(RandomStream& random) {
   SimTime submit{};
   const std::int64_t count = from_to(random, 10, 45);
   for (std::int64_t i = 0; i < count; ++i) {

@@ -74,7 +74,7 @@ struct SiteJob {
   std::int64_t gpus = 1;  ///< on each node
   std::int64_t minutes = 1;
 
-  /// What it holds of a resource while it runs.
+  /// Amount of a resource that it holds while it runs.
   std::int64_t amount(const std::string& tres) const {
     return tres == "node" ? nodes : nodes * (tres == "cpu" ? cpus : gpus);
   }
@@ -82,7 +82,7 @@ struct SiteJob {
 
 /// One limit on the running jobs of a group, with the jobs that it holds back.
 struct SiteRule {
-  std::string text{};  ///< for messages
+  std::string text{};  ///< name in messages
   std::int64_t limit = 0;
   std::string tres{};                  ///< resource; empty: jobs are counted
   std::vector<std::size_t> counted{};  ///< jobs that count
@@ -121,7 +121,7 @@ class RandomSite {
   void make_associations(RandomStream& random);
   void make_qos(RandomStream& random);
   void make_partitions(RandomStream& random);
-  void make_jobs(RandomStream& random, std::uint64_t seed);
+  void make_jobs(RandomStream& random);
   /// QOS whose limits hold for a job, those that take precedence first.
   std::vector<std::size_t> qos_of(const SiteJob& job) const;
   bool is_below(std::size_t association, std::size_t ancestor) const;
