@@ -28,8 +28,9 @@ struct ClusterNow {
   std::int64_t origin = 0;  ///< seconds since 1970 of time 0
   std::int64_t now = 0;     ///< seconds since 1970 of the state
   std::vector<StuckJob> stuck{};
-  std::vector<RunTimeSource> sources{};  ///< [job] of the question
-  std::vector<std::string> reasons{};    ///< [job] why it waits, in the scheduler's words; empty: it runs
+  std::vector<RunTimeSource> sources{};   ///< [job] of the question
+  std::vector<std::string> partitions{};  ///< partitions that start jobs, where the policy keeps them
+  std::vector<std::string> reasons{};     ///< [job] why it waits, in the scheduler's words; empty: it runs
   /// Assumptions and omissions, with their numbers.
   std::map<std::string, std::int64_t, std::less<>> assumed{};
 
