@@ -79,9 +79,6 @@ MadePolicy make_chronus(const PolicyArguments& arguments);
 
 /// Makes `kueue`: Kueue's quotas, borrowing and preemption.
 MadePolicy make_kueue(const PolicyArguments& arguments);
-/// Checks jobs and quotas for `kueue`, see `PolicyInfo::check`.
-Result<std::vector<std::string>> check_kueue(const PolicyArguments& arguments, const Workload& workload,
-                                             const ClusterSpec& cluster, const TenantTree& tenants);
 /// Makes `slurm`: priorities, limits and backfill of Slurm. Errors also include those of its files.
 MadePolicy make_slurm(const PolicyArguments& arguments);
 

@@ -75,16 +75,11 @@ struct PolicyInfo {
   std::vector<PolicyParameter> parameters{};  ///< parameters that a spec may set
   /// Makes a policy of checked arguments.
   std::function<Result<std::unique_ptr<Policy>>(const PolicyArguments&)> make{};
-  /// Checks that the policy, with these arguments, can serve the jobs on a cluster with these tenants. Gives
-  /// sentences for the reader of the results; an error ends the run before it starts. Empty: nothing to
-  /// check.
-  std::function<Result<std::vector<std::string>>(const PolicyArguments&, const Workload&, const ClusterSpec&,
-                                                 const TenantTree&)>
-      check{};
   bool is_clairvoyant = false;     ///< true if it knows run times, not only time limits
   bool ignores_gpu_types = false;  ///< true if it plans with the number of all GPUs regardless of type
   bool follows_requests = false;   ///< true if dependencies and numbers of nodes decide when jobs start
   bool never_interrupts = false;   ///< true if jobs keep their GPUs unless a node fails
+  bool keeps_quotas = false;       ///< true if quotas and weights of the tenants decide, where they have some
   PolicyNeeds needs{};             ///< facts that it needs in a trace
   std::string_view source{};       ///< publication that describes it; empty where there is none
 };

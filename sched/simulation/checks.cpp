@@ -92,7 +92,10 @@ Result<void> check_simulation(const Workload& workload, const ClusterSpec& clust
     if (job.submit < last_submission) throw std::logic_error("simulate: jobs are not ordered by submission");
     last_submission = job.submit;
   }
-  if (auto checked = policy.check(workload); !checked) return checked;
+  const TenantTree nobody;
+  const TenantTree& tenants = options.tenants != nullptr ? *options.tenants : nobody;
+  if (auto checked = policy.check(workload, cluster, tenants); !checked)
+    return fail(std::move(checked.error()));
   return check_can_be_disrupted(policy, options);
 }
 

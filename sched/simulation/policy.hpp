@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/ids.hpp"
+#include "core/base/result.hpp"
 #include "core/base/units.hpp"
 #include "sched/disruption/segment_timing.hpp"
 #include "sched/placement/placement.hpp"
@@ -351,11 +352,13 @@ class Policy {
   virtual bool chooses_types() const { return false; }
   /// True if it may call `SchedulingPass::requeue`. Then lost work is accounted for in every replay.
   virtual bool may_requeue() const { return false; }
-  /// Checks before a replay that it can decide on these jobs: that they name accounts and partitions that it
-  /// knows. Errors name the job.
-  virtual Result<void> check(const Workload&) const { return {}; }
-  /// Sentences for people on what it assumes, and on what it leaves out of the files that it was made of.
-  virtual std::vector<std::string> notes() const { return {}; }
+  /// Checks before a replay that it can decide on these jobs, on a cluster that these tenants share: that
+  /// jobs name accounts, queues and partitions that it knows. Returns sentences for people on what it
+  /// assumes, and on what it leaves out of the files that it was made of. Errors name the job.
+  virtual Result<std::vector<std::string>> check(const Workload&, const ClusterSpec&,
+                                                 const TenantTree&) const {
+    return std::vector<std::string>{};
+  }
   /// Returns paths of files that it was made of and that no parameter of its own names: those of a folder.
   virtual std::vector<std::string> files() const { return {}; }
   /// True if failures, checkpoints and costs of interruption may disrupt its jobs. Under

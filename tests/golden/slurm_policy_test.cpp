@@ -180,3 +180,44 @@ TEST_CASE("slurm: replays start jobs in the order and at the times of a real clu
     }
   }
 }
+
+TEST_CASE("slurm: a job without a user is of the user and the account of its tenant's name") {
+  TemporaryFolder work;
+  // One node. Both users may use one GPU at a time, whatever account.
+  std::ofstream(work.path() / "slurm.conf") << "SelectType=select/cons_tres\n"
+                                               "GresTypes=gpu\n"
+                                               "AccountingStorageTRES=gres/gpu\n"
+                                               "AccountingStorageEnforce=associations,limits,qos\n"
+                                               "PriorityType=priority/multifactor\n"
+                                               "NodeName=n0 CPUs=64 Gres=gpu:a100:8\n"
+                                               "PartitionName=gpu Nodes=ALL Default=YES MaxTime=60 QOS=gpu\n";
+  std::ofstream(work.path() / "associations-dump.cfg")
+      << "Cluster - 'small':Fairshare=1:QOS='normal'\nParent - 'root'\n"
+         "Account - 'vision':Description='v':Organization='v':Fairshare=1\n"
+         "Account - 'speech':Description='s':Organization='s':Fairshare=1\n"
+         "Parent - 'vision'\nUser - 'vision':DefaultAccount='vision':Fairshare=1\n"
+         "Parent - 'speech'\nUser - 'speech':DefaultAccount='speech':Fairshare=1\n";
+  std::ofstream(work.path() / "qos.txt") << "Name|Priority|MaxTRESPU\nnormal|0|\ngpu|0|gres/gpu=1\n";
+  std::ofstream(work.path() / "trace.csv") << "job_id,tenant,submit_s,num_gpus,duration_s\n"
+                                              "v1,vision,0,1,100\nv2,vision,0,1,100\ns1,speech,0,1,100\n";
+  const auto replay = [&work](const std::string& trace) {
+    return run_vtrain(
+        "replay --trace " + trace + " --cluster slurm.conf --policy slurm:folder=. --deadlines none --json",
+        work.path());
+  };
+  const auto result = replay("trace.csv");
+  REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+  const json document = json::parse(result.out);
+  // v2 waits for v1, and nobody waits for another tenant.
+  CHECK(document["completed"] == 3);
+  CHECK(document["makespan_s"].get<double>() > 200);
+  CHECK(document["makespan_s"].get<double>() < 235);
+  CHECK(result.out.find("3 jobs without a user: their tenants are user and account") != std::string::npos);
+
+  std::ofstream(work.path() / "stranger.csv") << "job_id,tenant,submit_s,num_gpus,duration_s\n"
+                                                 "v1,vision,0,1,100\nx1,sound,0,1,100\n";
+  const auto refused = replay("stranger.csv");
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err.find("stranger.csv:3: account: job 'x1': expected an account that has the user, as "
+                         "slurm.conf enforces associations, found 'sound/sound'") != std::string::npos);
+}

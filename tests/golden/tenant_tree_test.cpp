@@ -41,7 +41,7 @@ TEST_CASE(
   CHECK(replayed.err == "warning: tree.json: the quotas add up to 144 A100 GPUs, and the cluster has 128\n");
   const std::string out = unwrapped(replayed.out);
   for (const char* sentence :
-       {"2 tenants with quotas of 144 GPUs; no policy enforces quotas, weights or limits",
+       {"2 tenants with quotas of 144 GPUs; no policy keeps to them",
         "1 job of no known tenant", "1 job of no known partition",
         "dependencies of 1 job are ignored: no policy waits for other jobs",
         "node requests of 1 job are ignored: no placement uses them"}) {

@@ -274,13 +274,8 @@ Result<PassDecision> decide_pass(const JsonDocument& document, const PolicyArgum
                                  std::string_view spec, const PolicyRegistry& registry) {
   const auto policy = arguments.policy().make(arguments);
   if (!policy) return fail(policy.error());
-  if (!(*policy)->can_begin_with_jobs()) {
-    const std::string known = list_names(policies_that_begin_anywhere(registry));
-    return fail(
-        {.field = "--policy",
-         .message = expected_found(fmt::format("a policy that can begin with a stated cluster: {}", known),
-                                   arguments.policy().name)});
-  }
+  if (auto checked = check_begins_with_jobs(**policy, arguments, registry); !checked)
+    return fail(std::move(checked.error()));
   auto stated = parse_stated_cluster(document);
   if (!stated) return fail(std::move(stated.error()));
 
@@ -306,6 +301,16 @@ Result<PassDecision> decide_pass(const JsonDocument& document, const PolicyArgum
 }
 
 }  // namespace
+
+Result<void> check_begins_with_jobs(const Policy& policy, const PolicyArguments& arguments,
+                                    const PolicyRegistry& registry) {
+  if (policy.can_begin_with_jobs()) return {};
+  const std::string known = list_names(policies_that_begin_anywhere(registry));
+  return fail(
+      {.field = "--policy",
+       .message = expected_found(fmt::format("a policy that can begin with a stated cluster: {}", known),
+                                 arguments.policy().name)});
+}
 
 Result<LeaseProgram> parse_lease_instance(const JsonDocument& document) {
   return LeaseInstanceReader(document).read();

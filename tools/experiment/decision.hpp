@@ -74,6 +74,11 @@ struct KueueDecision {
 /// The decision for leases, for a cluster or for a case of Kueue, whichever the file states.
 using StatedDecision = std::variant<LeaseDecision, PassDecision, KueueDecision>;
 
+/// Error unless a policy, made of `arguments`, can begin with jobs that run and wait. The message names those
+/// that can.
+Result<void> check_begins_with_jobs(const Policy& policy, const PolicyArguments& arguments,
+                                    const PolicyRegistry& registry);
+
 /// Decides as the policy would in the situation that a file states. Leases are for `chronus`, with `nodes`,
 /// `gap` and `time_limit` if the search is to end before the best plan is proven. A cluster
 /// (`sched/simulation/stated_cluster.hpp`) is for any policy of `registry` that `can_begin_with_jobs`. A

@@ -579,17 +579,13 @@ void name_files(ScenarioParts& parts) {
     value = files.with_names(std::move(value));
 }
 
-/// Lets policies check whether they can serve the jobs, and notes what they say.
+/// Lets policies check whether they can decide on the jobs, and notes what they say.
 Result<void> check_policies(ScenarioParts& parts) {
   for (const PreparedPolicy& policy : parts.policies) {
-    for (std::string& sentence : policy.policy->notes())
-      note(parts, NoteKind::Policies, 0, fmt::format("{}: {}", policy.spec, sentence));
-    const auto& check = policy.arguments.policy().check;
-    if (!check) continue;
-    auto sentences = check(policy.arguments, parts.workload, parts.cluster, parts.tenants);
+    auto sentences = policy.policy->check(parts.workload, parts.cluster, parts.tenants);
     if (!sentences) return fail(in_option("--policy", sentences.error()));
-    for (std::string& sentence : *sentences)
-      note(parts, NoteKind::Policies, 0, std::move(sentence));
+    for (const std::string& sentence : *sentences)
+      note(parts, NoteKind::Policies, 0, fmt::format("{}: {}", policy.spec, sentence));
   }
   return {};
 }

@@ -107,6 +107,22 @@ std::string_view Workload::keep(std::string_view text) {
   return {copy, text.size()};
 }
 
+Workload Workload::copy_with_texts_of_this() const {
+  Workload copy;
+  copy.jobs = jobs;
+  copy.tenants = tenants;
+  copy.models = models;
+  copy.users = users;
+  copy.accounts = accounts;
+  copy.queues = queues;
+  copy.qos_names = qos_names;
+  copy.gpu_types = gpu_types;
+  copy.curves = curves;
+  copy.requirements = requirements;
+  copy.sources = sources;
+  return copy;
+}
+
 void Workload::sort_by_submission() {
   apply_order(jobs, order_of_submission(jobs));
 }

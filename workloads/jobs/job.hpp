@@ -162,6 +162,8 @@ struct Workload {
   }
   /// Requirements of a job, for the caller to fill in; added when the job has none.
   JobRequirements& add_requirements(Job& job);
+  /// A copy whose texts are this workload's, which must outlive it.
+  Workload copy_with_texts_of_this() const;
   /// Sorts `jobs` by submission; jobs of equal time keep their order. O(n log n). Needs 4 bytes a job
   /// meanwhile, up to 20 where most jobs come at nearly the same time.
   void sort_by_submission();

@@ -33,16 +33,17 @@ struct JobRequirements {
   std::vector<JobDependency> dependencies{};  ///< all must hold
   std::string
       node_features{};  ///< features that its nodes must have, in the trace's words (Slurm's `--constraint`)
-  std::int32_t num_nodes = 0;   ///< number of nodes of its gang
-  GpuCount gpus_per_node{0};    ///< GPUs that each of these nodes must give
-  std::int64_t cpu_milli = 0;   ///< CPU cores of the whole gang, in thousandths
-  std::int64_t memory_mib = 0;  ///< memory of the whole gang, MiB
+  std::int32_t num_nodes = 0;      ///< number of nodes of its gang
+  GpuCount gpus_per_node{0};       ///< GPUs that each of these nodes must give
+  std::int64_t cpu_milli = 0;      ///< CPU cores of the whole gang, in thousandths
+  std::int64_t memory_mib = 0;     ///< memory of the whole gang, MiB
   std::int32_t cpus_per_node = 0;  ///< CPUs that each of these nodes must give
   std::string array{};             ///< name of the array of which it is a task; dependencies may name it
   std::int32_t array_limit = 0;    ///< most tasks of the array that run at once
   SimTime begin{};                 ///< earliest start, if later than the submission
-  std::string reservation{};       ///< reservation of nodes that it must use
-  std::int64_t nice = 0;           ///< subtracted from its priority (Slurm's `--nice`)
+  std::vector<std::string> held_nodes{};  ///< names of its nodes, where it runs when a simulation begins
+  std::string reservation{};              ///< reservation of nodes that it must use
+  std::int64_t nice = 0;                  ///< subtracted from its priority (Slurm's `--nice`)
 
   friend bool operator==(const JobRequirements&, const JobRequirements&) = default;
 };

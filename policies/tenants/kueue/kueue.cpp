@@ -84,6 +84,34 @@ class Kueue final : public Policy {
     if (has_news || flapped_) run_cycles(pass);
   }
 
+  Result<std::vector<std::string>> check(const Workload& workload, const ClusterSpec& cluster,
+                                         const TenantTree& tenants) const override {
+    const auto objects = kueue_objects_on(options_, cluster, tenants);
+    if (!objects) return fail(objects.error());
+    // Jobs repeat few pairs of queue and tenant.
+    std::set<std::pair<std::uint32_t, std::uint32_t>> known;
+    for (const Job& job : workload.jobs) {
+      const std::uint32_t queue = job.queue ? job.queue.value : kueue::kNone;
+      const std::uint32_t tenant = job.tenant ? job.tenant.value : kueue::kNone;
+      if (!known.emplace(queue, tenant).second) continue;
+      const std::string_view queue_name = job.queue ? std::string_view(workload.queues[queue]) : "";
+      const std::string_view tenant_name = job.tenant ? std::string_view(workload.tenants[tenant]) : "";
+      if (objects->queue_of(queue_name, tenant_name)) continue;
+      return fail(job_error(
+          workload, job, job.queue ? "queue" : "tenant",
+          expected_found("a queue or tenant that is a LocalQueue, a ClusterQueue or, without objects, a "
+                         "tenant of the tree",
+                         job.queue ? queue_name : tenant_name)));
+    }
+    std::vector<std::string> sentences;
+    if (options_.objects && !options_.objects->ignored.empty())
+      sentences.push_back(fmt::format("{}: {}", options_.file, options_.objects->ignored_sentence()));
+    if (!options_.objects && tenants.tenants.empty())
+      sentences.emplace_back(
+          "one ClusterQueue has all GPUs, as there are no tenants (--tenant-tree) or objects");
+    return sentences;
+  }
+
   ProgressRule progress_rule() const override { return ProgressRule::Iterations; }
   bool chooses_types() const override { return true; }
 
@@ -229,36 +257,6 @@ MadePolicy make_kueue(const PolicyArguments& arguments) {
   auto options = read_kueue_options(arguments);
   if (!options) return fail(std::move(options.error()));
   return std::make_unique<Kueue>(*std::move(options));
-}
-
-Result<std::vector<std::string>> check_kueue(const PolicyArguments& arguments, const Workload& workload,
-                                             const ClusterSpec& cluster, const TenantTree& tenants) {
-  const auto options = read_kueue_options(arguments);
-  if (!options) return fail(options.error());
-  const auto objects = kueue_objects_on(*options, cluster, tenants);
-  if (!objects) return fail(objects.error());
-  // Jobs repeat few pairs of queue and tenant.
-  std::set<std::pair<std::uint32_t, std::uint32_t>> known;
-  for (const Job& job : workload.jobs) {
-    const std::uint32_t queue = job.queue ? job.queue.value : kueue::kNone;
-    const std::uint32_t tenant = job.tenant ? job.tenant.value : kueue::kNone;
-    if (!known.emplace(queue, tenant).second) continue;
-    const std::string_view queue_name = job.queue ? std::string_view(workload.queues[queue]) : "";
-    const std::string_view tenant_name = job.tenant ? std::string_view(workload.tenants[tenant]) : "";
-    if (objects->queue_of(queue_name, tenant_name)) continue;
-    return fail(job_error(
-        workload, job, job.queue ? "queue" : "tenant",
-        expected_found("a queue or tenant that is a LocalQueue, a ClusterQueue or, without objects, a "
-                       "tenant of the tree",
-                       job.queue ? queue_name : tenant_name)));
-  }
-  std::vector<std::string> sentences;
-  if (options->objects && !options->objects->ignored.empty())
-    sentences.push_back(fmt::format("{}: {}", options->file, options->objects->ignored_sentence()));
-  if (!options->objects && tenants.tenants.empty())
-    sentences.push_back(
-        "kueue has one ClusterQueue with all GPUs, as there are no tenants (--tenant-tree) or objects");
-  return sentences;
 }
 
 }  // namespace vtrain

@@ -24,11 +24,10 @@ bool allows(const std::vector<std::string>& allowed, const std::vector<std::stri
 Result<JobRecord> JobTranslator::translate(const Job& job, const JobNames& names) const {
   JobRecord record{.submit = job.submit, .eligible = job.submit};
   if (auto found = find_partitions(names.partition, record); !found) return fail(std::move(found.error()));
-  if (auto found = find_association(names.account, names.user, record); !found)
-    return fail(std::move(found.error()));
+  if (auto found = find_association(names, record); !found) return fail(std::move(found.error()));
   const std::string_view account = setup_.associations[record.limited.account].account;
   if (auto found = find_qos(names.qos, record); !found) return fail(std::move(found.error()));
-  record.limited.user = job.user ? job.user.value : 0;
+  record.limited.user = names.user_number;
   find_time_limit(job, record);
   find_nodes(names.requirements, job, record);
   if (const JobRequirements* const requirements = names.requirements; requirements != nullptr) {
@@ -72,11 +71,12 @@ Result<void> JobTranslator::find_partitions(std::string_view queue, JobRecord& r
   return {};
 }
 
-Result<void> JobTranslator::find_association(std::string_view account, std::string_view user,
-                                             JobRecord& record) const {
+Result<void> JobTranslator::find_association(const JobNames& names, JobRecord& record) const {
   const AssociationTree& tree = setup_.associations;
-  std::string name = lower_case(account);
-  if (name.empty()) name = tree.default_account(user).value_or("");
+  const std::string_view user = names.user.empty() ? names.tenant : names.user;
+  std::string name = lower_case(names.account);
+  if (name.empty() && !names.user.empty()) name = tree.default_account(names.user).value_or("");
+  if (name.empty()) name = lower_case(names.tenant);
   const std::string& partition = setup_.configuration.partitions[record.partitions.front()].name;
   const auto position = tree.find_user(name, user, partition);
   if (position) {
@@ -88,7 +88,7 @@ Result<void> JobTranslator::find_association(std::string_view account, std::stri
     return fail(
         {.field = "account",
          .message = expected_found("an account that has the user, as slurm.conf enforces associations",
-                                   fmt::format("{}/{}", account, user))});
+                                   fmt::format("{}/{}", name, user))});
   }
   record.limited.association = record.limited.account =
       tree.find_account(name).value_or(AssociationTree::kRoot);

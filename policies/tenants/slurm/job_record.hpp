@@ -48,8 +48,10 @@ struct JobNames {
   std::string_view partition{};                   ///< partitions, separated by commas
   std::string_view account{};                     ///< account
   std::string_view user{};                        ///< user
+  std::string_view tenant{};                      ///< tenant: its account and user where it gives none
   std::string_view qos{};                         ///< QOS
   const JobRequirements* requirements = nullptr;  ///< its other requirements; null: none
+  std::uint32_t user_number = 0;                  ///< differs between users, and tenants in their place
 };
 
 /// Translates jobs. All that it is made of outlives it.
@@ -64,7 +66,7 @@ class JobTranslator {
 
  private:
   Result<void> find_partitions(std::string_view queue, JobRecord& record) const;
-  Result<void> find_association(std::string_view account, std::string_view user, JobRecord& record) const;
+  Result<void> find_association(const JobNames& names, JobRecord& record) const;
   Result<void> find_qos(std::string_view name, JobRecord& record) const;
   void find_nodes(const JobRequirements* requirements, const Job& job, JobRecord& record) const;
   void find_time_limit(const Job& job, JobRecord& record) const;

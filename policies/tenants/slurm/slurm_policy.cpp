@@ -5,409 +5,44 @@
 /// The policy chooses the nodes of jobs itself, by CPUs and GPUs of slurm.conf; the placement only counts
 /// GPUs. Both schedulers look once in each `latency`, at instants of their own: backfill a quarter of it
 /// before the main one. A change waits for the next look.
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
 #include <memory>
-#include <queue>
 #include <utility>
 
-#include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 #include "core/io/input.hpp"
 #include "core/text/quantities.hpp"
 #include "policies/base/policies.hpp"
-#include "policies/tenants/slurm/fair_share.hpp"
-#include "policies/tenants/slurm/priority.hpp"
-#include "policies/tenants/slurm/scheduler.hpp"
+#include "policies/tenants/slurm/controller.hpp"
 #include "policies/tenants/slurm/slurm_files.hpp"
-#include "policies/tenants/slurm/usage_decay.hpp"
 
 namespace vtrain {
 namespace {
 
-using slurm::JobRecord;
-using slurm::JobStage;
-using slurm::PreemptMode;
-
-/// What the policy is made of.
-struct SlurmOptions {
-  slurm::SlurmSetup setup{};
-  slurm::TresNames names{};
-  std::vector<slurm::Reservation> reservations{};
-  std::vector<slurm::UsedTime> history{};
-  std::vector<std::string> files{};
-  SimDuration period{};
-  SimDuration pass_at{};
-  SimDuration clock{};
-};
-
-/// Slurm adds these seconds to the time of a requeue before the job may start again (22.05).
-constexpr SimDuration kRequeueDelay = std::chrono::seconds(121);
-
-/// A job's end is known, and its nodes are free, after this time.
-constexpr SimDuration kEndDelay = std::chrono::milliseconds(50);
-
-/// Something that happens to a job at a known time.
-struct DueJob {
-  SimTime time{};
-  std::uint32_t job = 0;
-
-  friend bool operator>(const DueJob& a, const DueJob& b) {
-    return std::pair(a.time, a.job) > std::pair(b.time, b.job);
-  }
-};
-using DueJobs = std::priority_queue<DueJob, std::vector<DueJob>, std::greater<>>;
-
-class SlurmPolicy final : public Policy, private slurm::Actions {
+class SlurmPolicy final : public Policy {
  public:
-  explicit SlurmPolicy(SlurmOptions options)
-      : options_(std::move(options)),
-        conf_(options_.setup.configuration),
-        translator_(options_.setup, options_.reservations),
-        pool_(conf_.nodes),
-        limits_(options_.setup.associations, options_.setup.qos, conf_.enforces_limits),
-        scheduler_(
-            {options_.setup, options_.reservations, jobs_, pool_, limits_, dependencies_, options_.clock}),
-        multifactor_(conf_, options_.names, options_.setup.associations, options_.setup.qos),
-        usage_(conf_.priority, first_pass()) {
-    for (const slurm::UsedTime& used : options_.history)
-      usage_.start(std::numeric_limits<std::uint32_t>::max(), used);
-    make_history_passes();
-    for (const slurm::Reservation& reservation : options_.reservations) {
-      boundaries_.push_back(reservation.start);
-      boundaries_.push_back(reservation.end);
-    }
-    std::ranges::sort(boundaries_);
-  }
+  SlurmPolicy(slurm::ControllerOptions options, std::vector<std::string> files)
+      : options_(std::move(options)), files_(std::move(files)), controller_(options_) {}
 
-  Result<void> check(const Workload& workload) const override {
-    const auto name_in = [](const NameTable& table, auto id) {
-      return id ? std::string_view(table[id.value]) : std::string_view();
-    };
-    for (const Job& job : workload.jobs) {
-      const auto record = translator_.translate(job, {.partition = name_in(workload.queues, job.queue),
-                                                      .account = name_in(workload.accounts, job.account),
-                                                      .user = name_in(workload.users, job.user),
-                                                      .qos = name_in(workload.qos_names, job.qos),
-                                                      .requirements = workload.requirements_of(job)});
-      if (!record) return fail(job_error(workload, job, record.error()));
-    }
-    return {};
+  Result<std::vector<std::string>> check(const Workload& workload, const ClusterSpec&,
+                                         const TenantTree&) const override {
+    return controller_.check(workload);
   }
+  bool may_requeue() const override { return controller_.may_requeue(); }
+  std::vector<std::string> files() const override { return files_; }
+  bool can_begin_with_jobs() const override { return true; }
 
-  bool may_requeue() const override {
-    if (conf_.preempt_type == slurm::PreemptType::None) return false;
-    const auto requeues = [](const auto& each) { return each.preempt_mode == PreemptMode::Requeue; };
-    return conf_.preempt_mode == PreemptMode::Requeue || std::ranges::any_of(conf_.partitions, requeues) ||
-           std::ranges::any_of(options_.setup.qos, requeues);
+  void begin(const SchedulingPass& view) override {
+    // Forgets all that was; facts from outside thus forget the usage since the first pass.
+    controller_ = slurm::Controller(options_);
+    controller_.begin(view);
   }
-
-  std::vector<std::string> notes() const override {
-    std::string list;
-    for (const auto& [key, count] : conf_.ignored)
-      list +=
-          fmt::format("{}{}{}", list.empty() ? "" : ", ", key, count > 1 ? fmt::format(" ({})", count) : "");
-    std::vector<std::string> notes;
-    if (!list.empty()) notes.push_back(fmt::format("keys of {} without effect: {}", conf_.file, list));
-    notes.emplace_back("the policy chooses nodes by the CPUs and GPUs of slurm.conf; memory is not counted");
-    return notes;
-  }
-
-  std::vector<std::string> files() const override { return options_.files; }
-
-  void schedule(SchedulingPass& pass) override {
-    pass_ = &pass;
-    now_ = pass.now();
-    for (const JobId job : pass.ended())
-      note_end(job.value);
-    // Slurm requeues the jobs of a node that fails.
-    for (const JobId job : pass.interrupted())
-      note_end(job.value);
-    for (const JobId job : pass.arrived())
-      submit(job);
-    while (!leaving_.empty() && leaving_.top().time <= now_) {
-      const std::uint32_t job = leaving_.top().job;
-      leaving_.pop();
-      leave(job);
-    }
-    while (!eligible_.empty() && eligible_.top().time <= now_) {
-      const std::uint32_t job = eligible_.top().job;
-      eligible_.pop();
-      if (jobs_[job].stage == JobStage::Ineligible) enqueue(job);
-    }
-    while (next_boundary_ < boundaries_.size() && boundaries_[next_boundary_] <= now_) {
-      ++next_boundary_;
-      is_changed();
-    }
-    if (conf_.priority.multifactor && next_pass_ <= now_) make_passes();
-    if (needs_full_ && next_full_pass_ <= now_ && !std::exchange(needs_main_, true)) next_main_ = now_;
-    run_schedulers();
-    wake();
-  }
+  void schedule(SchedulingPass& pass) override { controller_.schedule(pass); }
 
  private:
-  double first_pass() const {
-    double first = 0;
-    for (const slurm::UsedTime& used : options_.history)
-      first = std::min(first, used.start_s);
-    return first;
-  }
-
-  double period_s() const {
-    return static_cast<double>(std::max<std::int64_t>(conf_.priority.calc_period_s, 1));
-  }
-
-  /// Makes the passes before the trace begins.
-  void make_history_passes() {
-    const double period = period_s();
-    double at = to_seconds(options_.pass_at);
-    while (at > first_pass())
-      at -= period;
-    update_shares();
-    for (; at < 0; at += period)
-      usage_.pass(options_.setup.associations, at, [this] { update_shares(); });
-    next_pass_ = SimTime(SimDuration(std::chrono::seconds(0))) + to_duration(at);
-  }
-
-  static SimDuration to_duration(double seconds) { return to_sim_duration(Seconds(seconds)); }
-
-  void update_shares() {
-    if (!conf_.priority.multifactor || conf_.priority.weight_fair_share == 0) return;
-    shares_ = slurm::fair_share_factors(options_.setup.associations, conf_.priority);
-  }
-
-  /// Makes the passes of the priority plugin that are due.
-  void make_passes() {
-    const SimDuration period = to_duration(period_s());
-    for (; next_pass_ <= now_; next_pass_ += period)
-      usage_.pass(options_.setup.associations, to_seconds(next_pass_), [this] { update_shares(); });
-    const SimTime last = next_pass_ - period;
-    scheduler_.update_priorities([&](const slurm::QueueEntry& entry) {
-      const std::int64_t priority = priority_of(entry.job, entry.partition, last);
-      return conf_.priority.incr_only ? std::max(priority, entry.priority) : priority;
-    });
-    is_changed();
-  }
-
-  /// The priority of a job in a partition, by its age at a time.
-  std::int64_t priority_of(std::uint32_t job, std::uint32_t partition, SimTime time) const {
-    if (!conf_.priority.multifactor) return 0;
-    const JobRecord& record = jobs_[job];
-    const SimTime from = conf_.priority.accrue_always ? record.submit : record.eligible;
-    const slurm::PriorityRequest request{
-        .nodes = record.request.nodes,
-        .cpus = std::int64_t{record.request.nodes} * record.request.cpus_per_node,
-        .limit_minutes = record.limited.limit_minutes,
-        .tres = record.limited.tres,
-        .age_s = to_seconds(time - from),
-        .fair_share = shares_.empty() ? 0 : shares_[record.limited.association],
-        .assoc_priority = options_.setup.associations[record.limited.association].priority,
-        .qos_priority = record.limited.qos ? options_.setup.qos[*record.limited.qos].priority : 0,
-        .partition = partition,
-        .nice = record.nice};
-    return multifactor_.priority(multifactor_.factors(request), record.nice);
-  }
-
-  /// The first instant from a time on at which a scheduler looks that does so once a period.
-  SimTime next_look(SimTime from, SimDuration phase) const {
-    const SimDuration period = options_.period;
-    if (period.count() == 0) return from;
-    const SimDuration since = (from.time_since_epoch() + period - phase) % period;
-    return since.count() == 0 ? from : from + (period - since);
-  }
-  SimTime next_main_look(SimTime from) const { return next_look(from, options_.period / 2); }
-  SimTime next_backfill_look(SimTime from) const { return next_look(from, options_.period / 4); }
-
-  void is_changed() {
-    if (!std::exchange(needs_main_, true)) next_main_ = next_main_look(now_);
-    if (!std::exchange(needs_backfill_, conf_.scheduler.backfill)) next_backfill_ = next_backfill_look(now_);
-  }
-
-  void submit(JobId id) {
-    const Job& job = pass_->job(id);
-    const std::uint32_t number = id.value;
-    if (jobs_.size() <= number) jobs_.resize(number + 1);
-    const auto name_in = [](const NameTable& table, auto name) {
-      return name ? std::string_view(table[name.value]) : std::string_view();
-    };
-    const JobRequirements* const requirements = pass_->requirements(id);
-    auto record = translator_.translate(job, {.partition = name_in(pass_->queue_names(), job.queue),
-                                              .account = name_in(pass_->account_names(), job.account),
-                                              .user = name_in(pass_->user_names(), job.user),
-                                              .qos = name_in(pass_->qos_names(), job.qos),
-                                              .requirements = requirements});
-    if (!record) pass_->refuse(id, record.error().message);
-    jobs_[number] = *std::move(record);
-    JobRecord& added = jobs_[number];
-    const auto state = dependencies_.add(number, job.name, requirements);
-    if (added.is_refused || !limits_.may_submit(added.limited)) {
-      pass_->reject(id);
-      added.stage = JobStage::Done;
-      return;
-    }
-    limits_.count_submitted(added.limited, 1);
-    if (state == slurm::DependencyBook::State::Never || !limits_.ever_fits(added.limited))
-      added.stage = JobStage::Stuck;
-    if (added.stage == JobStage::Stuck || state == slurm::DependencyBook::State::Awaited) return;
-    make_eligible(number);
-  }
-
-  /// A job that waits for no other job.
-  void make_eligible(std::uint32_t job) {
-    JobRecord& record = jobs_[job];
-    if (record.stage != JobStage::Ineligible) return;
-    if (record.eligible > now_) return eligible_.push({record.eligible, job});
-    enqueue(job);
-  }
-
-  void enqueue(std::uint32_t job) {
-    JobRecord& record = jobs_[job];
-    record.stage = JobStage::Queued;
-    record.eligible = std::max(record.eligible, now_);
-    std::vector<std::int64_t> priorities;
-    for (const std::uint32_t partition : record.partitions)
-      priorities.push_back(priority_of(job, partition, now_));
-    scheduler_.enqueue(job, priorities);
-    is_changed();
-  }
-
-  void note_end(std::uint32_t job) {
-    jobs_[job].stage = JobStage::Leaving;
-    usage_.end(options_.setup.associations, job, std::floor(to_seconds(now_)));
-    leaving_.push({now_ + std::min(kEndDelay, options_.period), job});
-  }
-
-  /// A job's nodes are free.
-  void leave(std::uint32_t job) {
-    JobRecord& record = jobs_[job];
-    pool_.release(job);
-    limits_.count_running(record.limited, -1);
-    dependencies_.count_task(job, -1);
-    is_changed();
-    if (pass_->state(JobId(job)) == JobState::Waiting) {
-      record.stage = JobStage::Ineligible;
-      record.submit = now_;
-      record.eligible = now_ + kRequeueDelay;
-      eligible_.push({record.eligible, job});
-      return;
-    }
-    record.stage = JobStage::Done;
-    limits_.count_submitted(record.limited, -1);
-    const JobStatus status = pass_->job(JobId(job)).status;
-    const bool succeeded = pass_->state(JobId(job)) == JobState::Completed && status != JobStatus::Failed &&
-                           status != JobStatus::Cancelled && status != JobStatus::TimedOut;
-    std::vector<std::uint32_t> freed;
-    dependencies_.note_end(job, succeeded, freed);
-    for (const std::uint32_t other : freed)
-      make_eligible(other);
-  }
-
-  bool start(std::uint32_t job, const std::vector<std::uint32_t>& /*nodes*/) override {
-    if (!pass_->try_start(JobId(job))) return false;
-    const JobRecord& record = jobs_[job];
-    if (conf_.priority.multifactor && conf_.priority.weight_fair_share > 0) {
-      usage_.start(job, {record.limited.association, record.billing, std::floor(to_seconds(now_)),
-                         std::numeric_limits<double>::infinity()});
-    }
-    dependencies_.note_start(job, freed_by_starts_);
-    has_started_ = true;
-    return true;
-  }
-
-  SimTime stop(std::uint32_t job, PreemptMode mode) override {
-    JobRecord& record = jobs_[job];
-    record.stage = JobStage::Leaving;
-    usage_.end(options_.setup.associations, job, std::floor(to_seconds(now_)));
-    if (mode == PreemptMode::Requeue)
-      pass_->requeue(JobId(job));
-    else
-      pass_->cancel(JobId(job));
-    const SimTime gone = now_ + std::chrono::seconds(conf_.kill_wait_s) + kEndDelay;
-    pool_.set_end(job, gone);
-    leaving_.push({gone, job});
-    return gone;
-  }
-
-  void run_schedulers() {
-    const slurm::SchedulerConf& conf = conf_.scheduler;
-    for (;;) {
-      if (needs_main_ && next_main_ <= now_) {
-        const bool is_full = now_ >= next_full_pass_;
-        if (is_full) next_full_pass_ = now_ + std::chrono::seconds(conf.sched_interval_s);
-        const auto depth = static_cast<std::size_t>(conf.default_queue_depth);
-        needs_full_ = !is_full && scheduler_.size() > depth;
-        needs_main_ = false;
-        scheduler_.main_pass(now_, is_full ? scheduler_.size() : depth, *this);
-      }
-      if (needs_backfill_ && next_backfill_ <= now_) {
-        if (now_ < last_backfill_ + std::chrono::seconds(conf.bf_interval_s)) {
-          next_backfill_ = next_backfill_look(last_backfill_ + std::chrono::seconds(conf.bf_interval_s));
-        } else {
-          last_backfill_ = now_;
-          needs_backfill_ = has_started_ = false;
-          scheduler_.backfill_pass(now_, *this);
-        }
-      }
-      // A start changes what backfill promises to others.
-      if (has_started_ && conf_.scheduler.backfill && !std::exchange(needs_backfill_, true))
-        next_backfill_ = next_backfill_look(now_ + SimDuration(1));
-      has_started_ = false;
-      const std::vector<std::uint32_t> freed = std::exchange(freed_by_starts_, {});
-      if (freed.empty()) return;
-      for (const std::uint32_t job : freed)
-        make_eligible(job);
-    }
-  }
-
-  void wake() {
-    SimTime next = SimTime::max();
-    const auto consider = [&](SimTime time) { next = std::min(next, time); };
-    if (!leaving_.empty()) consider(leaving_.top().time);
-    if (!eligible_.empty()) consider(eligible_.top().time);
-    if (scheduler_.size() > 0) {
-      // On an idle cluster no order of the queue starts more jobs.
-      if (conf_.priority.multifactor && !pool_.holders().empty()) consider(next_pass_);
-      if (needs_main_) consider(next_main_);
-      if (needs_backfill_) consider(next_backfill_);
-      if (needs_full_) consider(next_full_pass_);
-      if (next_boundary_ < boundaries_.size()) consider(boundaries_[next_boundary_]);
-    } else {
-      needs_main_ = needs_backfill_ = false;
-    }
-    if (next != SimTime::max()) pass_->wake_at(std::max(next, now_ + SimDuration(1)));
-  }
-
-  SlurmOptions options_;
-  const slurm::Configuration& conf_;
-  slurm::JobTranslator translator_;
-  std::vector<JobRecord> jobs_;  ///< by `JobId`
-  slurm::NodePool pool_;
-  slurm::RunningLimits limits_;
-  slurm::DependencyBook dependencies_;
-  slurm::Scheduler scheduler_;
-  slurm::MultifactorPriority multifactor_;
-  slurm::UsageDecay usage_;
-  std::vector<double> shares_;       ///< fair-share factor by association
-  DueJobs leaving_;                  ///< ended jobs whose nodes are not free yet
-  DueJobs eligible_;                 ///< jobs that may not start before a time
-  std::vector<SimTime> boundaries_;  ///< starts and ends of reservations, ascending
-  std::size_t next_boundary_ = 0;
-  SimTime next_pass_{};
-  SimTime next_main_{};
-  SimTime next_backfill_{};
-  SimTime last_backfill_ = SimTime{} - std::chrono::hours(1);
-  SimTime next_full_pass_{};
-  bool needs_main_ = false;
-  bool needs_backfill_ = false;
-  bool needs_full_ = false;
-  bool has_started_ = false;
-  std::vector<std::uint32_t> freed_by_starts_;
-  SchedulingPass* pass_ = nullptr;
-  SimTime now_{};
+  slurm::ControllerOptions options_;
+  std::vector<std::string> files_;  ///< paths of files that no parameter of its own names
+  slurm::Controller controller_;
 };
 
 /// Paths of the files that a spec names.
@@ -442,7 +77,8 @@ Result<std::string> read_small_file(const std::string& path) {
 MadePolicy make_slurm(const PolicyArguments& arguments) {
   const auto files = files_of(arguments);
   if (!files) return fail(files.error());
-  SlurmOptions options;
+  slurm::ControllerOptions options;
+  std::vector<std::string> read;
   auto setup = slurm::read_setup(*files, options.names, split(arguments["ignore"], '+'));
   if (!setup) return fail(std::move(setup.error()));
   options.setup = *std::move(setup);
@@ -454,7 +90,7 @@ MadePolicy make_slurm(const PolicyArguments& arguments) {
     constexpr std::string_view kNames[] = {"conf",  "assoc",   "parents",     "qos",
                                            "usage", "history", "reservations"};
     if (path->empty() || std::ranges::any_of(kNames, is_named)) continue;
-    if (std::ranges::find(options.files, *path) == options.files.end()) options.files.push_back(*path);
+    if (std::ranges::find(read, *path) == read.end()) read.push_back(*path);
   }
   if (auto checked = slurm::check_followed(options.setup, files->associations, files->qos); !checked)
     return fail(std::move(checked.error()));
@@ -488,7 +124,7 @@ MadePolicy make_slurm(const PolicyArguments& arguments) {
     if (!list) return fail(std::move(list.error()));
     options.reservations = *std::move(list);
   }
-  return std::make_unique<SlurmPolicy>(std::move(options));
+  return std::make_unique<SlurmPolicy>(std::move(options), std::move(read));
 }
 
 }  // namespace vtrain

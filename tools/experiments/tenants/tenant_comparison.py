@@ -79,7 +79,7 @@ PartitionName=gpu Nodes=ALL Default=YES MaxTime=UNLIMITED TRESBillingWeights="CP
 
 
 def cut(options, target):
-    """The week's jobs of the tenants, whose account and user are the tenant."""
+    """The week's jobs of the tenants."""
     weights = SHARES[options.workload]
     start = WEEKS[options.workload]
     traces = ([options.traces / "philly/philly_reconstructed.csv.gz"] if options.workload == "philly" else
@@ -92,7 +92,7 @@ def cut(options, target):
             for row in csv.DictReader(file):
                 tenant = row["tenant"] if options.workload == "philly" else trace.name.split(".")[0]
                 if tenant in weights:
-                    rows.append({"job_id": f"{tenant}-{row['job_id']}", "tenant": tenant, "account": tenant, "user": tenant,
+                    rows.append({"job_id": f"{tenant}-{row['job_id']}", "tenant": tenant,
                                  **{key: row[key] for key in ("submit_s", "num_gpus", "duration_s")}})
     rows.sort(key=lambda row: float(row["submit_s"]))
     with target.open("w", newline="") as file:

@@ -1,0 +1,50 @@
+/// slurmctld as a whole: the queue, its schedulers, usage and passes of the priority plugin, over time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "policies/tenants/slurm/reservation_list.hpp"
+#include "policies/tenants/slurm/slurm_files.hpp"
+#include "policies/tenants/slurm/usage_decay.hpp"
+#include "sched/simulation/policy.hpp"
+
+namespace vtrain::slurm {
+
+/// What a controller is made of.
+struct ControllerOptions {
+  SlurmSetup setup{};  ///< configuration, accounts and QOS
+  TresNames names{};   ///< names of resources in `setup`
+  std::vector<Reservation> reservations{};
+  std::vector<UsedTime> history{};  ///< jobs that ran before second 0
+  SimDuration period{};             ///< time between two looks of a scheduler
+  SimDuration pass_at{};            ///< first pass of the priority plugin
+  SimDuration clock{};              ///< what its clock is ahead of a whole half-minute at second 0
+};
+
+/// Decides which jobs start and stop, as `Policy` does for its first replay. Needs `SchedulingPass` only in
+/// its calls.
+class Controller {
+ public:
+  explicit Controller(ControllerOptions options);
+  Controller(Controller&&) noexcept;
+  Controller& operator=(Controller&&) noexcept;
+  ~Controller();
+
+  /// See `Policy::check`.
+  Result<std::vector<std::string>> check(const Workload& workload) const;
+  /// See `Policy::may_requeue`.
+  bool may_requeue() const;
+  /// Takes in jobs that run and wait when the first pass begins.
+  void begin(const SchedulingPass& view);
+  /// See `Policy::schedule`.
+  void schedule(SchedulingPass& pass);
+
+ private:
+  class Machine;
+  std::unique_ptr<Machine> machine_;
+};
+
+}  // namespace vtrain::slurm

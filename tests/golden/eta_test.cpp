@@ -1,0 +1,130 @@
+/// `vtrain eta`: answers worked out by hand, on small dumps in Slurm's words.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/command_runner.hpp"
+
+using nlohmann::json;
+using vtrain::testing::run_vtrain;
+using vtrain::testing::TemporaryFolder;
+
+namespace {
+
+/// At 10:30 one node of 8 GPUs: 1 holds all of it until 11:00 at the latest, 2 wants all for half an hour, 3
+/// wants half for two hours, 4 is held, and 5 needs no GPU.
+constexpr const char* kJobs =
+    "JobId=1 JobName=train UserId=ann(1) Account=lab Partition=gpu JobState=RUNNING TimeLimit=01:00:00 "
+    "SubmitTime=2026-11-25T10:00:00 StartTime=2026-11-25T10:00:00 NodeList=a NumNodes=1 "
+    "TRES=cpu=8,gres/gpu=8\n"
+    "JobId=2 JobName=big UserId=bob(2) Account=lab Partition=gpu JobState=PENDING Reason=Resources "
+    "Priority=9 "
+    "TimeLimit=00:30:00 SubmitTime=2026-11-25T10:10:00 LastSchedEval=2026-11-25T10:30:00 NumNodes=1 "
+    "TRES=cpu=8,gres/gpu=8\n"
+    "JobId=3 JobName=half UserId=cat(3) Account=lab Partition=gpu JobState=PENDING Reason=Priority "
+    "Priority=8 "
+    "TimeLimit=02:00:00 SubmitTime=2026-11-25T10:20:00 NumNodes=1 TRES=cpu=8,gres/gpu=4\n"
+    "JobId=4 JobName=kept UserId=cat(3) Account=lab Partition=gpu JobState=PENDING Reason=JobHeldUser "
+    "Priority=0 "
+    "TimeLimit=02:00:00 SubmitTime=2026-11-25T10:20:00 NumNodes=1 TRES=cpu=8,gres/gpu=4\n"
+    "JobId=5 JobName=cpu UserId=cat(3) Account=lab Partition=gpu JobState=PENDING Reason=Priority Priority=7 "
+    "TimeLimit=02:00:00 SubmitTime=2026-11-25T10:20:00 NumNodes=1 TRES=cpu=8\n";
+constexpr const char* kNodes =
+    "NodeName=a CPUTot=8 Gres=gpu:a100:8 State=ALLOCATED AllocTRES=cpu=8,gres/gpu=8\n";
+/// 10:30 in seconds since 1970.
+constexpr std::int64_t kNow = 1'795'602'600;
+constexpr std::int64_t kMinute = 60;
+
+json answer_of(const std::string& options, const TemporaryFolder& work) {
+  const auto result = run_vtrain("eta --now jobs.txt nodes.txt --json " + options, work.path());
+  REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+  return json::parse(result.out);
+}
+
+json times(std::int64_t p50, std::int64_t p90) {
+  return {{"p50", kNow + p50 * kMinute}, {"p90", kNow + p90 * kMinute}};
+}
+
+}  // namespace
+
+TEST_CASE("eta: without a past, jobs run for their time limits") {
+  const TemporaryFolder work;
+  work.write("jobs.txt", kJobs);
+  work.write("nodes.txt", kNodes);
+  const json answer = answer_of("--policy fifo --samples 10", work);
+  CHECK(answer["now"] == kNow);
+  CHECK(answer["cluster"] == "1 x 8 A100, 8 GPUs");
+  REQUIRE(answer["jobs"].size() == 2);
+  const json& big = answer["jobs"][0];
+  CHECK(big["job"] == "2");
+  CHECK(big["start"] == times(30, 30));
+  CHECK(big["end"] == times(60, 60));
+  CHECK(big["blocked"] == json{{"reason", "gpus"}, {"scheduler", "Resources"}});
+  CHECK(big["ahead"] == json::array());
+  CHECK(big["run_time_from"] == "time limit");
+  const json& half = answer["jobs"][1];
+  CHECK(half["start"] == times(60, 60));
+  CHECK(half["end"] == times(180, 180));
+  CHECK(half["ahead"] == json::array({"2"}));
+  CHECK(answer["stuck"] == json::array({{{"job", "4"}, {"reason", "held by its user"}}}));
+  CHECK(answer["assumptions"].dump().find("jobs without GPUs are left out") != std::string::npos);
+
+  // Another instant, another cluster, one job.
+  const json twice = answer_of("--policy fifo --samples 10 --cluster 2x8:a100 --job 3", work);
+  REQUIRE(twice["jobs"].size() == 1);
+  CHECK(twice["jobs"][0]["start"] == times(30, 30));
+  const json later = answer_of("--policy fifo --samples 10 --at 2026-11-25T10:40:00", work);
+  CHECK(later["jobs"][0]["start"] == times(30, 30));
+}
+
+TEST_CASE("eta: past runs of a job tell how long it runs on") {
+  const TemporaryFolder work;
+  work.write("jobs.txt", kJobs);
+  work.write("nodes.txt", kNodes);
+  // Five runs of 31 to 35 minutes, of which job 1 has done 30, and one too short to come back.
+  std::string history = "JobID|JobName|User|Account|State|Submit|Start|End|Timelimit|NNodes|ReqTRES\n";
+  for (int i = 1; i <= 6; ++i) {
+    const int minutes = i == 6 ? 5 : 30 + i;
+    history += std::to_string(900 + i) +
+               "|train|ann|lab|COMPLETED|2026-11-24T10:00:00|2026-11-24T10:00:00|2026-11-24T10:" +
+               (minutes < 10 ? "0" : "") + std::to_string(minutes) +
+               ":00|01:00:00|1|cpu=8,gres/gpu=8,node=1\n";
+  }
+  work.write("past.txt", history);
+  const json answer = answer_of("--policy fifo --history past.txt", work);
+  CHECK(answer["past_jobs"] == 6);
+  CHECK(answer["jobs"][0]["start"] == times(3, 5));
+  CHECK(answer["jobs"][0]["end"] == times(33, 35));
+  CHECK(answer["assumptions"][0] == "run times from: same job for 1 job, time limit for 2 jobs");
+  CHECK(answer_of("--policy fifo --history past.txt --threads 1", work) ==
+        answer_of("--policy fifo --history past.txt --threads 3", work));
+}
+
+TEST_CASE("eta: the text says what happens, and bad input is refused with its place") {
+  const TemporaryFolder work;
+  work.write("jobs.txt", kJobs);
+  work.write("nodes.txt", kNodes);
+  const auto text = run_vtrain("eta --now jobs.txt nodes.txt --policy fifo", work.path());
+  CHECK(text.exit_code == 0);
+  CHECK(text.out.find("Under fifo, 0 of 2 pending jobs that can start do so now, the last, 3, in 1 h 00 m") !=
+        std::string::npos);
+  CHECK(text.out.find("1 job can't start until somebody acts.") != std::string::npos);
+
+  const auto problem = [&work](const std::string& options) {
+    const auto result = run_vtrain("eta " + options, work.path());
+    CHECK(result.exit_code == 2);
+    CHECK(result.out.empty());
+    return result.err;
+  };
+  CHECK(problem("--now jobs.txt").find("expected nodes with GPUs") != std::string::npos);
+  CHECK(problem("--now jobs.txt nodes.txt --policy elasticflow").find("a policy that can begin with") !=
+        std::string::npos);
+  CHECK(problem("--now jobs.txt nodes.txt --job 17")
+            .find("expected a pending job that can start, found '17'") != std::string::npos);
+  CHECK(problem("--now jobs.txt nodes.txt --at noon").find("--at: expected a time") != std::string::npos);
+  work.write("cut.json", "{\"jobs\": [{\"job_id\": 1");
+  CHECK(problem("--now cut.json").find("cut.json:1:") != std::string::npos);
+  work.write("full.txt", "NodeName=a CPUTot=8 Gres=gpu:a100:4 State=MIXED AllocTRES=gres/gpu=8\n");
+  CHECK(problem("--now jobs.txt full.txt").find("a: 8 of 4 GPUs are in use") != std::string::npos);
+}

@@ -1,0 +1,312 @@
+/// `vtrain eta`: when the pending jobs of a running cluster start and end, and why not earlier.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/numbers.hpp"
+#include "core/text/calendar.hpp"
+#include "tools/cli/value_checks.hpp"
+#include "tools/commands/commands.hpp"
+#include "tools/experiment/eta.hpp"
+#include "tools/experiment/option_error.hpp"
+#include "tools/format/text_format.hpp"
+#include "tools/format/trace_description.hpp"
+#include "tools/live/cluster_now.hpp"
+#include "tools/live/read_state.hpp"
+
+namespace vtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// Schedulers look about once a second.
+constexpr SimDuration kAtOnce = std::chrono::seconds(2);
+
+struct EtaArguments {
+  std::vector<std::string> now;
+  std::vector<std::string> history;
+  std::string policy = "easy";
+  std::string cluster;
+  std::string placement = "count";
+  std::string at;
+  std::string job;
+  std::int64_t samples = 200;
+  std::uint64_t seed = 1;
+  unsigned threads = 0;
+  bool json = false;
+};
+
+/// The question with its answer.
+struct Estimate {
+  ClusterNow cluster{};
+  EtaAnswer answer{};
+  std::int64_t past_jobs = 0;
+
+  const Job& job(JobId id) const { return cluster.question.workload.jobs[id.value]; }
+  std::string name(JobId id) const { return std::string(job(id).name); }
+};
+
+Result<std::optional<std::int64_t>> parse_at(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  if (const auto seconds = parse_integer(text, 1, 253'402'300'799)) return *seconds;
+  const auto time = parse_civil_time(text);
+  if (!time)
+    return fail({.field = "--at",
+                 .message = expected_found("a time as 2026-11-25T09:16:18, or seconds since 1970", text)});
+  return std::chrono::duration_cast<std::chrono::seconds>(time->utc(kUtc).time_since_epoch()).count();
+}
+
+Result<Estimate> make_estimate(const EtaArguments& arguments) {
+  const auto state = read_live_state(arguments.now);
+  if (!state) return fail(in_option("--now", state.error()));
+  RunTimeBook book;
+  for (const ListedJob& job : state->jobs)
+    book.add(job);
+  if (!arguments.history.empty()) {
+    const auto past = read_live_state(arguments.history);
+    if (!past) return fail(in_option("--history", past.error()));
+    for (const ListedJob& job : past->jobs)
+      book.add(job);
+  }
+  ClusterNowOptions options;
+  const auto at = parse_at(arguments.at);
+  if (!at) return fail(at.error());
+  options.now = *at;
+  const auto placement = parse_placement(arguments.placement);
+  if (!placement) return fail(in_option("--placement", placement.error()));
+  options.placement = *placement;
+  if (!arguments.cluster.empty()) {
+    auto cluster = ClusterSpec::parse(arguments.cluster);
+    if (!cluster) return fail(in_option("--cluster", cluster.error()));
+    options.cluster = *std::move(cluster);
+  }
+  auto cluster = make_cluster_now(*state, book, options);
+  if (!cluster) return fail(in_option("--now", cluster.error()));
+  cluster->question.policy = arguments.policy;
+  cluster->question.samples = arguments.samples;
+  cluster->question.seed = arguments.seed;
+  cluster->question.threads = arguments.threads;
+  auto answer = estimate_starts(cluster->question, PolicyRegistry::built_in());
+  if (!answer) return fail(in_option("--policy", answer.error()));
+  return Estimate{*std::move(cluster), *std::move(answer), book.num_jobs()};
+}
+
+/// Why a job does not start now, as a part of a sentence.
+std::string why_text(const Estimate& estimate, const ReasonChange& change) {
+  const Job& job = estimate.job(change.job);
+  if (job.submit > estimate.cluster.question.state.now) return "it may not start earlier (BeginTime)";
+  const std::string& told = estimate.cluster.reasons[change.job.value];
+  switch (change.reason) {
+    case WaitReason::None:
+      return "it starts now";
+    case WaitReason::Policy:
+    case WaitReason::NextDecision:
+      return told.empty() ? std::string(info_of(change.reason).summary)
+                          : fmt::format("the scheduler says: {}", told);
+    case WaitReason::Reservation:
+      return fmt::format("it would delay job {}", estimate.name(change.by));
+    case WaitReason::Order:
+      return fmt::format("job {} comes before it", estimate.name(change.by));
+    case WaitReason::Gpus:
+    case WaitReason::Type:
+    case WaitReason::Placement:
+      return fmt::format("{} ({} asked, {} free)", info_of(change.reason).summary, change.asked.value,
+                         change.available.value);
+    default:
+      return std::string(info_of(change.reason).summary);
+  }
+}
+
+/// Time from now on: `in 2 h 05 m`, `now`.
+std::string from_now(const Estimate& estimate, const std::optional<SimTime>& time) {
+  if (!time) return "never";
+  const SimDuration wait = *time - estimate.cluster.question.state.now;
+  return wait < kAtOnce ? "now" : as_duration(to_seconds(wait));
+}
+
+std::string clock_text(std::int64_t seconds) {
+  const auto time = std::chrono::sys_seconds(std::chrono::seconds(seconds));
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                     clock.hours().count(), clock.minutes().count(), clock.seconds().count());
+}
+
+std::vector<std::string> assumptions_of(const Estimate& estimate) {
+  std::vector<std::string> list;
+  std::map<RunTimeSource, std::int64_t> sources;
+  for (const RunTimeSource source : estimate.cluster.sources)
+    ++sources[source];
+  std::vector<std::string> parts;
+  for (const auto& [source, count] : sources)
+    parts.push_back(fmt::format("{} for {}", name_of(source), count_of(count, "job")));
+  list.push_back(fmt::format("run times from: {}", fmt::join(parts, ", ")));
+  list.emplace_back("no job comes after those in the files");
+  for (const auto& [text, count] : estimate.cluster.assumed)
+    list.push_back(count > 1 ? fmt::format("{}: {}", text, count) : text);
+  return list;
+}
+
+std::string headline(const Estimate& estimate) {
+  const auto pending = std::ssize(estimate.answer.jobs);
+  const SimTime at_once = estimate.cluster.question.state.now + kAtOnce;
+  const auto soon = std::ranges::count_if(estimate.answer.jobs, [at_once](const JobEta& each) {
+    return each.start.p50 && *each.start.p50 < at_once;
+  });
+  const JobEta* last = nullptr;
+  for (const JobEta& each : estimate.answer.jobs) {
+    if (each.start.p50 && (last == nullptr || *each.start.p50 > *last->start.p50)) last = &each;
+  }
+  std::string text = fmt::format("Under {}, {} of {} that can start do so now",
+                                 estimate.cluster.question.policy, soon, count_of(pending, "pending job"));
+  if (last != nullptr)
+    text += fmt::format(", the last, {}, in {} (nine in ten times within {})", estimate.name(last->job),
+                        from_now(estimate, last->start.p50), from_now(estimate, last->start.p90));
+  text += ".";
+  if (!estimate.cluster.stuck.empty())
+    text += fmt::format(" {} can't start until somebody acts.",
+                        count_of(std::ssize(estimate.cluster.stuck), "job"));
+  return text;
+}
+
+void print_table(const Estimate& estimate) {
+  const Workload& workload = estimate.cluster.question.workload;
+  TextTable table(
+      {"job", "user", "GPUs", "starts in\np50", "\np90", "ends in\np50", "\np90", "why it waits"});
+  for (const JobEta& each : estimate.answer.jobs) {
+    const Job& job = estimate.job(each.job);
+    table.add_row({std::string(job.name), job.user ? workload.users[job.user.value] : "",
+                   std::to_string(job.num_gpus.value), from_now(estimate, each.start.p50),
+                   from_now(estimate, each.start.p90), from_now(estimate, each.end.p50),
+                   from_now(estimate, each.end.p90), why_text(estimate, each.now)});
+  }
+  const EtaQuestion& question = estimate.cluster.question;
+  print_text(
+      stdout, "{}\n\n{}{}{}\n{}", wrap_text(headline(estimate), text_columns()),
+      labelled_lines("now", {clock_text(estimate.cluster.now),
+                             fmt::format("{} running", std::ranges::count_if(question.state.jobs,
+                                                                             [](const LiveJob& job) {
+                                                                               return job.outcome.state ==
+                                                                                      JobState::Running;
+                                                                             }))}),
+      labelled_lines("cluster", {question.cluster.describe(),
+                                 fmt::format("placement {}", info_of(question.placement).name)}),
+      assumed_lines(assumptions_of(estimate)), table.to_string());
+  if (estimate.cluster.stuck.empty()) return;
+  TextTable stuck({"job", "needs somebody to act"});
+  for (const StuckJob& job : estimate.cluster.stuck)
+    stuck.add_row({job.id, job.reason});
+  print_text(stdout, "\n{}", stuck.to_string());
+}
+
+ordered_json time_json(const Estimate& estimate, const LikelyTime& time) {
+  const auto value = [&](const std::optional<SimTime>& at) {
+    return at ? ordered_json(estimate.cluster.clock(*at)) : ordered_json();
+  };
+  return {{"p50", value(time.p50)}, {"p90", value(time.p90)}};
+}
+
+ordered_json estimate_json(const Estimate& estimate) {
+  const EtaQuestion& question = estimate.cluster.question;
+  ordered_json jobs = ordered_json::array();
+  for (const JobEta& each : estimate.answer.jobs) {
+    ordered_json ahead = ordered_json::array();
+    for (const JobId other : each.ahead)
+      ahead.push_back(estimate.name(other));
+    ordered_json blocked = {{"reason", info_of(each.now.reason).word},
+                            {"scheduler", estimate.cluster.reasons[each.job.value]}};
+    if (each.now.by && (each.now.reason == WaitReason::Reservation || each.now.reason == WaitReason::Order))
+      blocked["by"] = estimate.name(each.now.by);
+    jobs.push_back({{"job", estimate.name(each.job)},
+                    {"gpus", estimate.job(each.job).num_gpus.value},
+                    {"start", time_json(estimate, each.start)},
+                    {"end", time_json(estimate, each.end)},
+                    {"starts", each.starts},
+                    {"blocked", std::move(blocked)},
+                    {"ahead", std::move(ahead)},
+                    {"run_time_from", name_of(estimate.cluster.sources[each.job.value])}});
+  }
+  ordered_json stuck = ordered_json::array();
+  for (const StuckJob& job : estimate.cluster.stuck)
+    stuck.push_back({{"job", job.id}, {"reason", job.reason}});
+  return {{"now", estimate.cluster.now},
+          {"policy", question.policy},
+          {"cluster", question.cluster.describe()},
+          {"placement", info_of(question.placement).name},
+          {"samples", estimate.answer.samples},
+          {"seed", question.seed},
+          {"past_jobs", estimate.past_jobs},
+          {"jobs", std::move(jobs)},
+          {"stuck", std::move(stuck)},
+          {"assumptions", assumptions_of(estimate)}};
+}
+
+Result<void> eta(const EtaArguments& arguments) {
+  auto estimate = make_estimate(arguments);
+  if (!estimate) return fail(std::move(estimate.error()));
+  if (!arguments.job.empty()) {
+    const auto is_other = [&](const JobEta& each) { return estimate->job(each.job).name != arguments.job; };
+    std::erase_if(estimate->answer.jobs, is_other);
+    if (estimate->answer.jobs.empty())
+      return fail(
+          {.field = "--job", .message = expected_found("a pending job that can start", arguments.job)});
+  }
+  if (arguments.json)
+    print_json(estimate_json(*estimate));
+  else
+    print_table(*estimate);
+  return {};
+}
+
+}  // namespace
+
+void add_eta_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "eta",
+      "Estimate when the pending jobs of a running cluster start and end, and say why not earlier.\n\n"
+      "  vtrain eta --now jobs.txt nodes.txt --policy easy --history sacct.txt\n"
+      "  squeue --json | vtrain eta --now - nodes.txt --job 4711");
+  const auto arguments = std::make_shared<EtaArguments>();
+  command
+      ->add_option("--now", arguments->now,
+                   "Files that Slurm's commands wrote at about one instant, or - for standard input: "
+                   "scontrol show job|node|partition -o, squeue --json or -o %all, sacct, sinfo --json")
+      ->required()
+      ->type_name("FILE...");
+  command
+      ->add_option("--history", arguments->history,
+                   "Past jobs, as sacct -P or --json writes them: how long jobs really run")
+      ->type_name("FILE...");
+  command->add_option("--policy", arguments->policy, "Policy that can begin with running jobs")
+      ->capture_default_str();
+  command
+      ->add_option("--cluster", arguments->cluster,
+                   "Cluster in place of the nodes in the files, as 16x8:a100")
+      ->type_name("SPEC");
+  command->add_option("--placement", arguments->placement, "Rule that chooses the GPUs of a gang")
+      ->capture_default_str();
+  command
+      ->add_option("--at", arguments->at,
+                   "Instant of the files (UTC), as 2026-11-25T09:16:18; default: the latest time in them")
+      ->type_name("TIME");
+  command->add_option("--job", arguments->job, "Answer for this job alone")->type_name("ID");
+  command->add_option("--samples", arguments->samples, "Simulations, each with run times drawn anew")
+      ->transform(whole_number(1, 1'000'000))
+      ->capture_default_str();
+  command->add_option("--seed", arguments->seed, "Seed of the draws")->capture_default_str();
+  command->add_option("--threads", arguments->threads, "Threads; 0: one per processor")
+      ->capture_default_str();
+  command->add_flag("--json", arguments->json, "Print one JSON document");
+  command->callback([=, &action] { action = [arguments] { return eta(*arguments); }; });
+}
+
+}  // namespace vtrain

@@ -1,0 +1,70 @@
+/// When the waiting jobs of a cluster start and end: many simulations from its state, with run times drawn
+/// anew in each.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/base/rng.hpp"
+#include "policies/registry.hpp"
+#include "sched/simulation/simulation.hpp"
+
+namespace vtrain {
+
+/// What is known of a job's total run time: values that are equally likely.
+struct RunTimes {
+  std::vector<SimDuration> values{};  ///< ascending, at least one, above 0
+
+  /// One of the values above the time that the job has held GPUs, at random. A job that has outlived all of
+  /// them ends one part in ten later than now.
+  SimDuration draw(RandomStream& random, SimDuration held) const;
+};
+
+/// A cluster at one instant, for a policy.
+struct EtaQuestion {
+  ClusterSpec cluster{};
+  PlacementKind placement = PlacementKind::Count;
+  Workload workload{};                ///< jobs that run or wait, then those that may start only later
+  SimulationState state{};            ///< of the first jobs
+  std::vector<RunTimes> run_times{};  ///< [job]
+  std::string policy{};               ///< spec of the policy, which `can_begin_with_jobs`
+  std::int64_t samples = 200;         ///< simulations, at least 1
+  std::uint64_t seed = 1;             ///< seed of the draws
+  unsigned threads = 0;               ///< 0: one per processor
+};
+
+/// Times of which half, or nine in ten, of the simulations are not later. None: it never came in so many.
+struct LikelyTime {
+  std::optional<SimTime> p50{};
+  std::optional<SimTime> p90{};
+};
+
+/// Estimate for a job that waits or comes.
+struct JobEta {
+  JobId job{};
+  LikelyTime start{};
+  LikelyTime end{};
+  double starts = 0;           ///< part of the simulations in which it started
+  ReasonChange now{};          ///< why it does not start now; `None` if it does
+  std::vector<JobId> ahead{};  ///< waiting jobs whose median start is earlier, in that order
+};
+
+/// Answers, in the order of the workload.
+struct EtaAnswer {
+  std::vector<JobEta> jobs{};
+  std::int64_t samples = 0;
+};
+
+/// Estimates starts and ends. The same question gives the same answer on any number of threads. Errors: those
+/// of the policy's spec and of `Simulation::begin`; a policy that cannot begin with jobs, whose message names
+/// those that can.
+Result<EtaAnswer> estimate_starts(const EtaQuestion& question, const PolicyRegistry& registry);
+
+/// The value of which a part (0 to 1) of `count` sorted values is not later: a position; none if there are
+/// not so many values.
+std::optional<std::size_t> quantile_position(std::size_t values, std::size_t count, double part);
+
+}  // namespace vtrain

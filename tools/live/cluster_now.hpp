@@ -1,0 +1,55 @@
+/// A running cluster as a question: the jobs, nodes and partitions of its state, ready to simulate.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "tools/experiment/eta.hpp"
+#include "tools/live/live_state.hpp"
+#include "tools/live/run_time_book.hpp"
+
+namespace vtrain {
+
+/// A pending job that nothing but a person or another job can set free.
+struct StuckJob {
+  std::string id{};      ///< id
+  std::string reason{};  ///< why, in words
+};
+
+/// A cluster that is ready to simulate. Jobs have the ids of the scheduler as names; tasks of an array that
+/// waits are single jobs.
+struct ClusterNow {
+  EtaQuestion question{};   ///< without policy
+  std::int64_t origin = 0;  ///< seconds since 1970 of time 0
+  std::int64_t now = 0;     ///< seconds since 1970 of the state
+  std::vector<StuckJob> stuck{};
+  std::vector<RunTimeSource> sources{};  ///< [job] of the question
+  std::vector<std::string> reasons{};    ///< [job] why it waits, in the scheduler's words; empty: it runs
+  /// What was assumed or left out, with how often.
+  std::map<std::string, std::int64_t, std::less<>> assumed{};
+
+  /// Seconds since 1970 of an instant.
+  std::int64_t clock(SimTime time) const {
+    return origin + std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
+  }
+};
+
+/// What a state alone does not say.
+struct ClusterNowOptions {
+  std::optional<ClusterSpec> cluster{};            ///< in place of the state's nodes
+  std::optional<std::int64_t> now{};               ///< in place of the state's instant
+  PlacementKind placement = PlacementKind::Count;  ///< rule for gangs
+};
+
+/// Makes the question. Jobs without GPUs, jobs that are held, and those that wait for jobs which will not
+/// come are left out. Errors: no nodes and no cluster, no instant, more GPUs in use on a node than it has, a
+/// job that is larger than a number holds.
+Result<ClusterNow> make_cluster_now(const LiveState& state, const RunTimeBook& book,
+                                    const ClusterNowOptions& options);
+
+}  // namespace vtrain

@@ -1,0 +1,17 @@
+/// The state of a running cluster, from the files that its scheduler's commands wrote.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/base/result.hpp"
+#include "tools/live/live_state.hpp"
+
+namespace vtrain {
+
+/// Reads dumps of one cluster at about one instant, in any order. A job or node that several have is taken
+/// from the first; what the others know more is added. Errors: those of the dumps, no job and no node at all,
+/// one id for two jobs in one dump.
+Result<LiveState> read_live_state(std::span<const std::string> files);
+
+}  // namespace vtrain

@@ -1,0 +1,15 @@
+/// Dumps of Slurm's commands, as records: `scontrol show … [-o]`, tables with `|`, JSON.
+#pragma once
+
+#include <string>
+
+#include "core/base/result.hpp"
+#include "tools/live/live_record.hpp"
+
+namespace vtrain {
+
+/// Reads a dump, whose kind its content tells. Errors: a dump of another command, cut JSON, a row with
+/// another number of columns than its header.
+Result<LiveRecords> read_slurm_dump(std::string text, const std::string& file);
+
+}  // namespace vtrain
