@@ -1,6 +1,7 @@
 /// The README and the pages of docs/: each command runs unchanged, and docs/metrics.md defines every key and
 /// column of the results.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -60,6 +61,10 @@ void write_inputs(const TemporaryFolder& work) {
   work.write("openb_pod_list_default.csv", slurp(kCorpus / "openb/pods.csv"));
   work.write("openb_node_list_gpu_node.csv",
              "sn,cpu_milli,memory_mib,gpu,model\nopenb-node-0000,64000,262144,8,V100M16\n");
+  std::string log = "job_id,submit_s,num_gpus,duration_s,requested_s,original_start_s\n";
+  for (int i = 0; i < 40; ++i)
+    log += fmt::format("{},{},8,100,200,{}\n", i, 90 * i, 100 * i);
+  work.write("log.csv", log);
   for (const char* const name : {"itp/cluster01.csv", "itp/cluster04.csv"}) {
     fs::create_directories(work / "itp");
     work.write(name, slurp(kCorpus / "itp/two_jobs.csv"));

@@ -128,3 +128,40 @@ TEST_CASE("eta: the text says what happens, and bad input is refused with its pl
   work.write("full.txt", "NodeName=a CPUTot=8 Gres=gpu:a100:4 State=MIXED AllocTRES=gres/gpu=8\n");
   CHECK(problem("--now jobs.txt full.txt").find("a: 8 of 4 GPUs are in use") != std::string::npos);
 }
+
+TEST_CASE("eta: a back-test of a queue that keeps to its limits has no errors") {
+  const TemporaryFolder work;
+  // One GPU, a job of 100 s every 90 s: job i starts at 100 i, after a wait of 10 i.
+  std::string log = "job_id,tenant,submit_s,num_gpus,duration_s,requested_s,original_start_s\n";
+  for (int i = 0; i < 80; ++i) {
+    log +=
+        std::to_string(i) + ",t," + std::to_string(90 * i) + ",1,100,100," + std::to_string(100 * i) + "\n";
+  }
+  work.write("log.csv", log);
+  const auto result =
+      run_vtrain("eta --backtest log.csv --cluster 1x1:a100 --policy fifo --samples 5 --json", work.path());
+  REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+  const json test = json::parse(result.out);
+  // When job i comes, the jobs k with 100 (k + 1) <= 90 i have ended: thirty of them from job 34 on.
+  CHECK(test["submissions"] == 46);
+  CHECK(test["at_once"] == 0);
+  const json& ours = test["methods"][0];
+  CHECK(ours["method"] == "vtrain");
+  CHECK(ours["median_error_s"] == 0);
+  CHECK(ours["p90_error_s"] == 0);
+  CHECK(ours["within_p90"] == 1);
+  CHECK(ours["waited_within_p50"] == 1);
+  CHECK(test["methods"][1]["p90_error_s"] == 0);
+  // The jobs that started in the last day waited (0 + … + 10 (n − 1)) / n on average, too little for all.
+  CHECK(test["methods"][2]["mean_bias_s"].get<double>() < -250);
+
+  const auto problem = [&work](const std::string& options) {
+    const auto refused = run_vtrain("eta --backtest " + options, work.path());
+    CHECK(refused.exit_code == 2);
+    return refused.err;
+  };
+  CHECK(problem("log.csv --policy fifo").find("--cluster: missing") != std::string::npos);
+  work.write("without.csv", "job_id,tenant,submit_s,num_gpus,duration_s\n1,t,0,1,10\n");
+  CHECK(problem("without.csv --cluster 1x1:a100").find("expected a log with recorded starts") !=
+        std::string::npos);
+}

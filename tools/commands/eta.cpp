@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,8 +17,10 @@
 #include "tools/commands/commands.hpp"
 #include "tools/experiment/eta.hpp"
 #include "tools/experiment/option_error.hpp"
+#include "tools/experiment/traces.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
+#include "tools/live/backtest.hpp"
 #include "tools/live/cluster_now.hpp"
 #include "tools/live/read_state.hpp"
 
@@ -37,6 +40,8 @@ struct EtaArguments {
   std::string placement = "count";
   std::string at;
   std::string job;
+  TraceArguments log{};
+  std::int64_t submissions = 2000;
   std::int64_t samples = 200;
   std::uint64_t seed = 1;
   unsigned threads = 0;
@@ -250,7 +255,86 @@ ordered_json estimate_json(const Estimate& estimate) {
           {"assumptions", assumptions_of(estimate)}};
 }
 
+ordered_json backtest_json(const Backtest& test, const EtaArguments& arguments) {
+  ordered_json rows = ordered_json::array();
+  for (const BacktestRow& row : test.rows) {
+    const auto share = [](const std::optional<double>& part) {
+      return part ? ordered_json(*part) : ordered_json();
+    };
+    rows.push_back({{"method", row.method},
+                    {"estimates", row.estimates},
+                    {"median_error_s", row.median_error_s},
+                    {"p90_error_s", row.p90_error_s},
+                    {"mean_bias_s", row.mean_bias_s},
+                    {"within_p50", share(row.within_p50)},
+                    {"within_p90", share(row.within_p90)},
+                    {"waited_median_error_s", row.waited_median_error_s},
+                    {"waited_within_p50", share(row.waited_within_p50)},
+                    {"waited_within_p90", share(row.waited_within_p90)}});
+  }
+  return {
+      {"policy", arguments.policy},    {"submissions", test.submissions},     {"at_once", test.at_once},
+      {"impossible", test.impossible}, {"without_start", test.without_start}, {"samples", arguments.samples},
+      {"seed", arguments.seed},        {"methods", std::move(rows)}};
+}
+
+void print_backtest(const Backtest& test, const EtaArguments& arguments) {
+  const BacktestRow& ours = test.rows.front();
+  const auto percent = [](const std::optional<double>& part) {
+    return part ? as_percent(*part) : std::string("-");
+  };
+  const std::int64_t waited = test.submissions - test.at_once;
+  const std::string text = fmt::format(
+      "Of {}, {} waited for more than a minute; {} of these started by the time that {} gave for nine in ten "
+      "(p90), {} by p50.",
+      count_of(test.submissions, "submission"), with_thousands(waited), percent(ours.waited_within_p90),
+      arguments.policy, percent(ours.waited_within_p50));
+  TextTable table({"estimate", "median\nerror", "of those\nthat waited", "p90\nerror", "mean\nbias",
+                   "start by p50,\nif they waited", "start by p90,\nif they waited"});
+  for (const BacktestRow& row : test.rows) {
+    table.add_row(
+        {row.method, as_duration(row.median_error_s), as_duration(row.waited_median_error_s),
+         as_duration(row.p90_error_s),
+         fmt::format("{}{}", row.mean_bias_s < 0 ? "-" : "+", as_duration(std::abs(row.mean_bias_s))),
+         percent(row.waited_within_p50), percent(row.waited_within_p90)});
+  }
+  std::vector<std::string> notes = {fmt::format("{} started within a minute", count_of(test.at_once, "job"))};
+  if (test.impossible > 0)
+    notes.push_back(
+        fmt::format("{} left out, as jobs held more than there is", count_of(test.impossible, "submission")));
+  if (test.without_start > 0)
+    notes.push_back(fmt::format("{} of the log without a start", count_of(test.without_start, "job")));
+  print_text(stdout, "{}\n\n{}\n{}bias: above 0 if estimates are too late\n", wrap_text(text, text_columns()),
+             labelled_lines("log", notes), table.to_string());
+}
+
+Result<void> backtest(const EtaArguments& arguments) {
+  auto log = read_traces(arguments.log);
+  if (!log) return fail(std::move(log.error()));
+  if (arguments.cluster.empty() && !log->trace.num_gpus)
+    return fail({.field = "--cluster", .message = "missing: the cluster of the log"});
+  auto cluster = arguments.cluster.empty() ? cluster_of_trace(*log->trace.num_gpus)
+                                           : ClusterSpec::parse(arguments.cluster);
+  if (!cluster) return fail(in_option("--cluster", cluster.error()));
+  const auto test = run_backtest(log->trace.workload, *cluster,
+                                 {.policy = arguments.policy,
+                                  .submissions = arguments.submissions,
+                                  .samples = arguments.samples,
+                                  .seed = arguments.seed,
+                                  .threads = arguments.threads},
+                                 PolicyRegistry::built_in());
+  if (!test) return fail(in_option("--backtest", test.error()));
+  if (arguments.json)
+    print_json(backtest_json(*test, arguments));
+  else
+    print_backtest(*test, arguments);
+  return {};
+}
+
 Result<void> eta(const EtaArguments& arguments) {
+  if (!arguments.log.files.empty()) return backtest(arguments);
+  if (arguments.now.empty())
+    return fail({.field = "--now", .message = "missing: files of the running cluster, or --backtest LOG"});
   auto estimate = make_estimate(arguments);
   if (!estimate) return fail(std::move(estimate.error()));
   if (!arguments.job.empty()) {
@@ -274,14 +358,30 @@ void add_eta_command(CLI::App& app, Action& action) {
       "eta",
       "Estimate when the pending jobs of a running cluster start and end, and say why not earlier.\n\n"
       "  vtrain eta --now jobs.txt nodes.txt --policy easy --history sacct.txt\n"
-      "  squeue --json | vtrain eta --now - nodes.txt --job 4711");
+      "  squeue --json | vtrain eta --now - nodes.txt --job 4711\n  vtrain eta --backtest sacct.txt "
+      "--cluster 64x8 --policy easy");
   const auto arguments = std::make_shared<EtaArguments>();
   command
       ->add_option("--now", arguments->now,
                    "Files that Slurm's commands wrote at about one instant, or - for standard input: "
                    "scontrol show job|node|partition -o, squeue --json or -o %all, sacct, sinfo --json")
-      ->required()
       ->type_name("FILE...");
+  CLI::Option* const log = command->add_option("--backtest", arguments->log.files,
+                                               "Log of past jobs in any format of traces: estimate for some "
+                                               "of its submissions as of then, and compare "
+                                               "with what happened");
+  log->type_name("LOG...")->excludes(command->get_option("--now"));
+  command
+      ->add_option("--format", arguments->log.format,
+                   "Format of the log (vtrain trace info --help lists them)")
+      ->needs(log)
+      ->capture_default_str();
+  command
+      ->add_option("--submissions", arguments->submissions,
+                   "Most submissions of a back-test, chosen by the seed")
+      ->needs(log)
+      ->transform(whole_number(1, 10'000'000))
+      ->capture_default_str();
   command
       ->add_option("--history", arguments->history,
                    "Past jobs, as sacct -P or --json writes them: how long jobs really run")

@@ -44,6 +44,17 @@ SimDuration held_of(const EtaQuestion& question, std::size_t job) {
   return held;
 }
 
+/// Simulates until a job starts, or never will.
+Result<void> run_to_start(Simulation& simulation, JobId job) {
+  while (true) {
+    const JobState state = simulation.outcome(job).state;
+    if (state != JobState::Waiting && state != JobState::NotSubmitted) return {};
+    const auto next = simulation.next_event();
+    if (!next) return {};
+    if (auto done = simulation.run_until(*next); !done) return done;
+  }
+}
+
 /// One simulation. `reasons` may be null.
 Result<Times> simulate_once(const EtaQuestion& question, const PolicyArguments& arguments,
                             std::int64_t sample, ReasonObserver* reasons) {
@@ -61,9 +72,16 @@ Result<Times> simulate_once(const EtaQuestion& question, const PolicyArguments& 
   auto simulation =
       Simulation::begin(std::move(workload), question.cluster, **policy, options, question.state);
   if (!simulation) return fail(std::move(simulation.error()));
+  Times times(question.workload.jobs.size());
+  if (question.only) {
+    if (auto done = run_to_start(*simulation, question.only); !done) return fail(std::move(done.error()));
+    const JobOutcome outcome = simulation->outcome(question.only);
+    if (outcome.state == JobState::Running || outcome.state == JobState::Completed)
+      times[question.only.value] = std::pair(outcome.start, outcome.start);
+    return times;
+  }
   const auto result = simulation->finish();
   if (!result) return fail(result.error());
-  Times times(question.workload.jobs.size());
   for (std::size_t i = 0; i < times.size(); ++i) {
     const JobOutcome& outcome = result->outcomes[i];
     if (outcome.state == JobState::Completed || outcome.state == JobState::Failed)
@@ -129,7 +147,7 @@ Result<EtaAnswer> estimate_starts(const EtaQuestion& question, const PolicyRegis
 
   EtaAnswer answer{.samples = question.samples};
   for (std::size_t i = 0; i < question.workload.jobs.size(); ++i) {
-    if (has_started(question, i)) continue;
+    if (has_started(question, i) || (question.only && question.only.value != i)) continue;
     std::vector<SimTime> starts;
     std::vector<SimTime> ends;
     for (const Times& times : found) {

@@ -34,6 +34,8 @@ struct EtaQuestion {
   std::int64_t samples = 200;         ///< simulations, at least 1
   std::uint64_t seed = 1;             ///< seed of the draws
   unsigned threads = 0;               ///< 0: one per processor
+  /// Estimate for this job alone, without its end: each simulation stops when it starts. None: all jobs.
+  JobId only{};
 };
 
 /// Times of which half, or nine in ten, of the simulations are not later. None: it never came in so many.

@@ -230,7 +230,8 @@ class Builder {
     job.num_gpus = GpuCount(static_cast<std::int32_t>(listed.gpus));
     const std::int64_t limit = limit_of(listed);
     job.requested_time = std::chrono::seconds(limit);
-    entry.guess = book_.guess(listed, limit);
+    entry.guess =
+        book_.guess({.user = listed.user, .name = listed.name, .gpus = listed.gpus, .limit_s = limit});
     job.duration = entry.guess.times.values.back();
     if (listed.priority) job.priority = std::min(*listed.priority, Job::kMaxPriority);
     add_requirements(listed, job);

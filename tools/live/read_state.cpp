@@ -91,25 +91,29 @@ void check_use(LiveState& state) {
 
 }  // namespace
 
+Result<void> add_dump(std::string text, const std::string& file, LiveState& state) {
+  const auto dump = read_slurm_dump(std::move(text), file);
+  if (!dump) return fail(dump.error());
+  LiveState added;
+  for (const LiveRecord& record : dump->records) {
+    const auto done = dump->kind == LiveKind::Jobs         ? add_slurm_job(record, added)
+                      : dump->kind == LiveKind::Nodes      ? add_slurm_node(record, state)
+                      : dump->kind == LiveKind::Partitions ? add_slurm_partition(record, state)
+                                                           : add_slurm_reservation(record, state);
+    if (!done) return done;
+  }
+  return join_jobs(state, std::move(added), file);
+}
+
 Result<LiveState> read_live_state(std::span<const std::string> files) {
   LiveState state;
   for (const std::string& file : files) {
     auto text = read_file(file, InputKind::Instance);
     if (!text) return fail(std::move(text.error()));
-    const auto dump = read_slurm_dump(*std::move(text), file);
-    if (!dump) return fail(dump.error());
-    LiveState added;
-    for (const LiveRecord& record : dump->records) {
-      const auto done = dump->kind == LiveKind::Jobs         ? add_slurm_job(record, added)
-                        : dump->kind == LiveKind::Nodes      ? add_slurm_node(record, state)
-                        : dump->kind == LiveKind::Partitions ? add_slurm_partition(record, state)
-                                                             : add_slurm_reservation(record, state);
-      if (!done) return fail(done.error());
-    }
-    if (auto joined = join_jobs(state, std::move(added), file); !joined) return fail(joined.error());
+    if (auto added = add_dump(*std::move(text), file, state); !added) return fail(std::move(added.error()));
   }
   if (state.jobs.empty() && state.nodes.empty())
-    return fail({.message = "expected a job or a node in the files of --now, found none"});
+    return fail({.message = "expected a job or a node in the files, found none"});
   check_use(state);
   return state;
 }

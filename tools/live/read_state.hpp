@@ -14,4 +14,7 @@ namespace vtrain {
 /// one id for two jobs in one dump.
 Result<LiveState> read_live_state(std::span<const std::string> files);
 
+/// Adds the text of one dump to a state. Errors name `file`.
+Result<void> add_dump(std::string text, const std::string& file, LiveState& state);
+
 }  // namespace vtrain
