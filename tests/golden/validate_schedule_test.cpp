@@ -175,6 +175,12 @@ TEST_CASE("validate-schedule: verdicts follow from the mean waits and the order 
     return document["policies"][0]["verdict"].get<std::string>();
   };
   CHECK(verdict_on(forty_jobs(1)) == "close");
+  const CommandResult exact =
+      run_vtrain("validate-schedule jobs.csv --cluster 1x2 --policy fifo", work.path());
+  CHECK_MESSAGE(
+      exact.out.starts_with("fifo starts nine in ten jobs at their recorded starts. Mean wait 12 m 40 s, "
+                            "recorded 12 m 40 s."),
+      exact.out);
   CHECK(verdict_on(forty_jobs(1.2)) == "close");
   CHECK(verdict_on(forty_jobs(0.7)) == "rough");
   CHECK(verdict_on(forty_jobs(1.9)) == "rough");

@@ -201,11 +201,14 @@ std::string validation_answer(const ScheduleValidation& validation) {
   const PolicyValidation& policy = validation.nearest();
   const WaitErrors& errors = policy.errors;
   if (errors.compared == 0) return "No job has a recorded start and starts in the simulation, too.";
-  return fmt::format(
-      "{} starts half of the jobs within {} of their recorded starts; one in ten is off by {} or "
-      "more. {} {}",
-      policy.policy, as_duration(errors.median_error_s), as_duration(errors.p90_error_s), means_text(policy),
-      verdict_text(policy));
+  const std::string starts =
+      errors.p90_error_s > 0
+          ? fmt::format(
+                "starts half of the jobs within {} of their recorded starts; one in ten is off by {} or "
+                "more",
+                as_duration(errors.median_error_s), as_duration(errors.p90_error_s))
+          : "starts nine in ten jobs at their recorded starts";
+  return fmt::format("{} {}. {} {}", policy.policy, starts, means_text(policy), verdict_text(policy));
 }
 
 std::string left_out_lines(const ScheduleValidation& validation) {
