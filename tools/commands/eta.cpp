@@ -103,7 +103,7 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
   return Estimate{*std::move(cluster), *std::move(answer), book.num_jobs()};
 }
 
-/// Why a job does not start now, as a part of a sentence.
+/// Reason for which a job does not start now, as a part of a sentence.
 std::string why_text(const Estimate& estimate, const ReasonChange& change) {
   const Job& job = estimate.job(change.job);
   if (job.submit > estimate.cluster.question.state.now) return "it may not start earlier (BeginTime)";
