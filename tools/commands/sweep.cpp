@@ -298,7 +298,7 @@ void add_sweep_command(CLI::App& app, Action& action) {
       ->type_name("I/N");
   command->add_flag("--dry-run", arguments->dry_run, "List the runs that are left and estimate their time");
   command->add_flag("--retry-errors", arguments->retry_errors, "Replay runs that failed before");
-  command->add_flag("--force", arguments->force, "Begin anew: replace a file of results that exists");
+  command->add_flag("--force", arguments->force, "Replace a file of results that exists");
   command->add_flag("--json", arguments->json, "Print one JSON document");
   command->add_flag("--slurm-template", arguments->slurm_template,
                     "Print a batch script for Slurm: vtrain sweep --slurm-template > sweep.sh");
