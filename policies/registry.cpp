@@ -194,7 +194,13 @@ std::deque<PolicyInfo> built_in_policies() {
                        .summary =
                            "jobs that have not started when they can no longer be in time: reject, or run "
                            "after all others",
-                       .choices = {"reject", "run"}}},
+                       .choices = {"reject", "run"}},
+                      {.name = "margin",
+                       .default_value = "0",
+                       .unit = "run times",
+                       .summary =
+                           "time between the planned end of a job and its deadline when it is promised; "
+                           "what a job takes longer than predicted uses it up"}},
        .make = make_deadline,
        .is_clairvoyant = true,
        .needs = {.deadlines = true, .curves = true}},

@@ -136,6 +136,7 @@ int run(int argc, char** argv) try {
   vtrain::add_size_command(app, action, command);
   vtrain::add_sweep_command(app, action);
   vtrain::add_report_command(app, action, command);
+  vtrain::add_validate_schedule_command(app, action, command);
   vtrain::add_decide_command(app, action);
   add_eta_command(app, action);
   vtrain::add_list_commands(app, action);

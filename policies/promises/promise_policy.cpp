@@ -190,7 +190,11 @@ void PromisePolicy::take_arrivals(SchedulingPass& pass) {
     live.left =
         pass.curve(id) != nullptr ? static_cast<double>(job.iterations) : to_seconds(time_on_gpus(job));
     live.left_now = live.left;
-    if (job.has_deadline()) live.deadline = plan_time(job.deadline);
+    if (job.has_deadline()) {
+      live.deadline = live.aim = plan_time(job.deadline);
+      if (options_.margin > 0)
+        live.aim -= static_cast<PlanTime>(options_.margin * static_cast<double>(time_on_gpus(job).count()));
+    }
     jobs_.push_back(std::move(live));
     LiveJob& added = jobs_.back();
     if (added.has_deadline() && try_promise(added)) pass.promise(id);
@@ -201,7 +205,7 @@ PlanRequest PromisePolicy::request(const LiveJob& job) const {
   return {.gears = job.gears,
           .left = job.left_now,
           .now = now_,
-          .deadline = job.deadline,
+          .deadline = job.aim,
           .has_started = job.has_started};
 }
 
@@ -238,6 +242,11 @@ bool PromisePolicy::plan_all_again(LiveJob& newcomer) {
   std::vector<WorkPlan> plans;
   for (const LiveJob* job : all) {
     std::optional<WorkPlan> plan = calendar.defer(request(*job));
+    if (!plan && job != &newcomer && job->aim < job->deadline) {
+      PlanRequest without_margin = request(*job);
+      without_margin.deadline = job->deadline;
+      plan = calendar.defer(without_margin);
+    }
     if (!plan && job->runs() && job->end <= job->deadline) {
       const Gear& held = job->gears[static_cast<std::size_t>(job->gear)];
       if (calendar.is_free(held.pool, now_, job->end, held.gpus.gpus.value))
@@ -254,7 +263,7 @@ bool PromisePolicy::plan_all_again(LiveJob& newcomer) {
 }
 
 bool PromisePolicy::try_keep(LiveJob& job) {
-  if (!job.runs() || job.end > job.deadline) return false;
+  if (!job.runs() || job.end > (job.promised() ? job.deadline : job.aim)) return false;
   const Gear& held = job.gears[static_cast<std::size_t>(job.gear)];
   calendar_.add(job.plan, job.gears, -1);
   const bool keeps = calendar_.is_free(held.pool, now_, job.end, held.gpus.gpus.value);
@@ -344,7 +353,12 @@ void PromisePolicy::find_claim(LiveJob& job) {
 
 void PromisePolicy::replace_plan(LiveJob& job) {
   set_plan(job, {});
-  if (auto plan = calendar_.defer(request(job)); plan && any_gpus_) {
+  auto plan = calendar_.defer(request(job));
+  if (!plan && job.aim < job.deadline) {
+    job.aim = job.deadline;
+    plan = calendar_.defer(request(job));
+  }
+  if (plan && any_gpus_) {
     set_plan(job, *std::move(plan));
     job.slack = job.plan.begin() - now_;
     job.next = job.plan.blocks.front();

@@ -20,6 +20,9 @@ struct PromiseOptions {
   bool only_promised = false;
   /// True if jobs that cannot be in time and have not started are rejected; otherwise they run last.
   bool rejects_late = true;
+  /// Time between the planned end of a job and its deadline when it is promised, in run times of the job on
+  /// the GPUs that it requests: 0 or more. What a job takes longer than predicted uses it up.
+  double margin = 0;
 };
 
 /// Runs jobs that may be promised to be done by their deadlines.
@@ -66,7 +69,8 @@ class PromisePolicy final : public Policy {
     double left = 0;          ///< iterations left when its work was last booked
     SimDuration booked{0};    ///< work booked so far
     PlanTime deadline = kNever;
-    WorkPlan plan;  ///< entered in the calendar
+    PlanTime aim = kNever;  ///< deadline minus what is left of the margin
+    WorkPlan plan;          ///< entered in the calendar
     bool has_started = false;
     std::int32_t gear = kNoGear;  ///< gear that it holds
     PlanTime end = kNever;        ///< end of its work on the gang that it holds

@@ -1,4 +1,4 @@
-/// Costs of a sweep beside its replays: rows of results, hand-outs, messages between ranks.
+/// Costs of a sweep without its replays: rows of results, hand-outs, messages between ranks.
 #include <benchmark/benchmark.h>
 
 #include <cmath>

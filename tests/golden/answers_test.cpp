@@ -428,7 +428,7 @@ TEST_CASE(
   CHECK(costly[1]["deadline_met"] < costly[0]["deadline_met"]);
   CHECK(costly[2]["deadline_met"] > costly[0]["deadline_met"]);
 
-  CHECK(suggested(first.out).size() == 3);
+  CHECK(suggested(first.out).size() == 4);
   work.write("jobs.csv", "mine");
   CHECK(run_vtrain("compare", work.path()).out.find("--out jobs-2.csv") != std::string::npos);
 }

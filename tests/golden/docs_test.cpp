@@ -57,6 +57,10 @@ void write_inputs(const TemporaryFolder& work) {
   work.write("llama3_8b.toml", slurp(kCorpus / "torchtitan_toml/new.toml"));
   work.write("ds_config.json", slurp(kCorpus / "deepspeed_json/zero3.json"));
   work.write("nemo.yaml", slurp(kCorpus / "nemo_yaml/nemo.yaml"));
+  work.write("sdsc_sp2_sample.swf", slurp(kCorpus / "swf/three_lines.swf"));
+  work.write("openb_pod_list_default.csv", slurp(kCorpus / "openb/pods.csv"));
+  work.write("openb_node_list_gpu_node.csv",
+             "sn,cpu_milli,memory_mib,gpu,model\nopenb-node-0000,64000,262144,8,V100M16\n");
   std::string log = "job_id,submit_s,num_gpus,duration_s,requested_s,original_start_s\n";
   for (int i = 0; i < 40; ++i)
     log += fmt::format("{},{},8,100,200,{}\n", i, 90 * i, 100 * i);

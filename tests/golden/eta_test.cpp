@@ -101,6 +101,21 @@ TEST_CASE("eta: past runs of a job tell how long it runs on") {
         answer_of("--policy fifo --history past.txt --threads 3", work));
 }
 
+TEST_CASE("eta: changes that help one job are simulated, the smallest of each kind") {
+  const TemporaryFolder work;
+  work.write("jobs.txt", kJobs);
+  // Beside node a there is one with four GPUs.
+  work.write("nodes.txt", std::string(kNodes) + "NodeName=b CPUTot=8 Gres=gpu:a100:4 State=IDLE\n");
+  const json big = answer_of("--policy fifo --samples 10 --job 2", work);
+  CHECK(big["jobs"][0]["start"] == times(30, 30));
+  CHECK(big["suggestions"] ==
+        json::array({{{"change", "4 GPUs"}, {"price", "takes 2 times as long"}, {"start", times(0, 0)}}}));
+  // Job 3 fits now, and waits behind job 2 under fifo alone.
+  const json half = answer_of("--policy fifo --samples 10 --job 3", work);
+  CHECK(half["suggestions"] == json::array());
+  CHECK(half["jobs"][0]["ahead"] == json::array());
+}
+
 TEST_CASE("eta: the text says what happens, and bad input is refused with its place") {
   const TemporaryFolder work;
   work.write("jobs.txt", kJobs);

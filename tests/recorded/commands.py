@@ -66,6 +66,9 @@ def replays():
     yield "compare --trace shared/data/traces/itp/cluster04.csv.gz --cluster 128x8:a100 --assign lingjun --policies edf,elasticflow"
     yield "compare --trace few.csv --cluster 2x8:a100 --policies nope"
     yield "replay --trace few.csv --cluster 2x8:a100 --policy easy:order=nope"
+    log = "validate-schedule project/docs/slurm_log/sacct.txt --cluster project/docs/slurm_log/slurm.conf"
+    yield f"{log} --policies slurm:folder=project/docs/slurm_log,fifo,easy --by size --out run"
+    yield "validate-schedule shared/data/traces/swf/sdsc_sp2_sample.swf --cluster 16x8 --json"
 
 
 def predictions():

@@ -29,6 +29,7 @@ void add_compare_command(CLI::App& app, Action& action, const std::string& comma
 void add_size_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_sweep_command(CLI::App& app, Action& action);
 void add_report_command(CLI::App& app, Action& action, const std::string& command_line);
+void add_validate_schedule_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_decide_command(CLI::App& app, Action& action);
 void add_eta_command(CLI::App& app, Action& action);
 void add_list_commands(CLI::App& app, Action& action);        ///< policies, models, clusters

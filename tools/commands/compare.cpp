@@ -59,6 +59,8 @@ std::string next_commands() {
 next, for instance
   vtrain compare --interruption-cost 1m
       the same day where each preemption and each resize costs a job a minute
+  vtrain size --goal deadlines=95% --cluster 4-64x8:a100
+      the fewest nodes with which each policy meets 95 % of the deadlines
   vtrain plan llama3-8b --gpus 64 --profile h100 --global-batch 512
       the fastest parallel plans of a model, and how long an iteration takes
   vtrain trace generate --jobs 1000 --cluster 16x8:a100 --load 0.9 --out {}

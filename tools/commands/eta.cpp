@@ -23,6 +23,7 @@
 #include "tools/live/backtest.hpp"
 #include "tools/live/cluster_now.hpp"
 #include "tools/live/read_state.hpp"
+#include "tools/live/suggestions.hpp"
 
 namespace vtrain {
 namespace {
@@ -53,6 +54,7 @@ struct Estimate {
   ClusterNow cluster{};
   EtaAnswer answer{};
   std::int64_t past_jobs = 0;
+  std::vector<Suggestion> suggestions{};  ///< of the job that was asked for
 
   const Job& job(JobId id) const { return cluster.question.workload.jobs[id.value]; }
   std::string name(JobId id) const { return std::string(job(id).name); }
@@ -95,6 +97,11 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
   auto cluster = make_cluster_now(*state, book, options);
   if (!cluster) return fail(in_option("--now", cluster.error()));
   cluster->question.policy = arguments.policy;
+  if (arguments.policy == "slurm" || arguments.policy.starts_with("slurm:")) {
+    for (const ListedPartition& partition : state->partitions) {
+      if (partition.state == "UP") cluster->partitions.push_back(partition.name);
+    }
+  }
   cluster->question.samples = arguments.samples;
   cluster->question.seed = arguments.seed;
   cluster->question.threads = arguments.threads;
@@ -103,7 +110,7 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
   return Estimate{*std::move(cluster), *std::move(answer), book.num_jobs()};
 }
 
-/// Why a job does not start now, as a part of a sentence.
+/// Reason for which a job does not start now, as a part of a sentence.
 std::string why_text(const Estimate& estimate, const ReasonChange& change) {
   const Job& job = estimate.job(change.job);
   if (job.submit > estimate.cluster.question.state.now) return "it may not start earlier (BeginTime)";
@@ -183,7 +190,28 @@ std::string headline(const Estimate& estimate) {
   return text;
 }
 
-void print_table(const Estimate& estimate) {
+/// Changes that help the one job of the answer.
+std::string changes_text(const Estimate& estimate) {
+  std::string text;
+  const JobEta& eta = estimate.answer.jobs.front();
+  const auto waits = std::ssize(eta.ahead);
+  if (waits > 0) {
+    constexpr std::ptrdiff_t kShown = 8;
+    std::vector<std::string> names;
+    for (std::ptrdiff_t i = 0; i < std::min(waits, kShown); ++i)
+      names.push_back(estimate.name(eta.ahead[static_cast<std::size_t>(i)]));
+    if (waits > kShown) names.push_back(fmt::format("{} more", waits - kShown));
+    text += labelled_lines("ahead", names, ", ");
+  }
+  if (estimate.suggestions.empty()) return text + "No change that was tried makes it start earlier.\n";
+  TextTable table({"earlier with", "starts in\np50", "\np90", "but"});
+  for (const Suggestion& each : estimate.suggestions)
+    table.add_row(
+        {each.change, from_now(estimate, each.start.p50), from_now(estimate, each.start.p90), each.price});
+  return text + table.to_string();
+}
+
+void print_table(const Estimate& estimate, bool is_of_one_job) {
   const Workload& workload = estimate.cluster.question.workload;
   TextTable table(
       {"job", "user", "GPUs", "starts in\np50", "\np90", "ends in\np50", "\np90", "why it waits"});
@@ -206,6 +234,10 @@ void print_table(const Estimate& estimate) {
       labelled_lines("cluster", {question.cluster.describe(),
                                  fmt::format("placement {}", info_of(question.placement).name)}),
       assumed_lines(assumptions_of(estimate)), table.to_string());
+  if (is_of_one_job) {
+    print_text(stdout, "\n{}", changes_text(estimate));
+    return;
+  }
   if (estimate.cluster.stuck.empty()) return;
   TextTable stuck({"job", "needs somebody to act"});
   for (const StuckJob& job : estimate.cluster.stuck)
@@ -243,6 +275,10 @@ ordered_json estimate_json(const Estimate& estimate) {
   ordered_json stuck = ordered_json::array();
   for (const StuckJob& job : estimate.cluster.stuck)
     stuck.push_back({{"job", job.id}, {"reason", job.reason}});
+  ordered_json suggestions = ordered_json::array();
+  for (const Suggestion& each : estimate.suggestions)
+    suggestions.push_back(
+        {{"change", each.change}, {"price", each.price}, {"start", time_json(estimate, each.start)}});
   return {{"now", estimate.cluster.now},
           {"policy", question.policy},
           {"cluster", question.cluster.describe()},
@@ -252,6 +288,7 @@ ordered_json estimate_json(const Estimate& estimate) {
           {"past_jobs", estimate.past_jobs},
           {"jobs", std::move(jobs)},
           {"stuck", std::move(stuck)},
+          {"suggestions", std::move(suggestions)},
           {"assumptions", assumptions_of(estimate)}};
 }
 
@@ -343,11 +380,15 @@ Result<void> eta(const EtaArguments& arguments) {
     if (estimate->answer.jobs.empty())
       return fail(
           {.field = "--job", .message = expected_found("a pending job that can start", arguments.job)});
+    auto found =
+        suggest_changes(estimate->cluster, estimate->answer.jobs.front().job, PolicyRegistry::built_in());
+    if (!found) return fail(std::move(found.error()));
+    estimate->suggestions = *std::move(found);
   }
   if (arguments.json)
     print_json(estimate_json(*estimate));
   else
-    print_table(*estimate);
+    print_table(*estimate, !arguments.job.empty());
   return {};
 }
 
@@ -398,7 +439,10 @@ void add_eta_command(CLI::App& app, Action& action) {
       ->add_option("--at", arguments->at,
                    "Instant of the files (UTC), as 2026-11-25T09:16:18; default: the latest time in them")
       ->type_name("TIME");
-  command->add_option("--job", arguments->job, "Answer for this job alone")->type_name("ID");
+  command
+      ->add_option("--job", arguments->job,
+                   "Answer for this job alone, with changes that make it start earlier")
+      ->type_name("ID");
   command->add_option("--samples", arguments->samples, "Simulations, each with run times drawn anew")
       ->transform(whole_number(1, 1'000'000))
       ->capture_default_str();

@@ -164,10 +164,13 @@ Result<void> report_outcome(const SweepArguments& arguments, const NamedSweep& s
                 {"wall_s", outcome.wall_s}});
   } else {
     std::error_code ignored;
-    print_text(stdout, "{} of {}: {} before, {} now in {} on {} {}\nresults   {}, {}\n",
-               runs_text(before + outcome.done), with_thousands(all), with_thousands(before),
-               with_thousands(outcome.done), as_duration(outcome.wall_s), outcome.workers, workers,
-               printable(sweep.file.string()), as_file_size(fs::file_size(sweep.file, ignored)));
+    const std::string now = outcome.done == 0
+                                ? "none left"
+                                : fmt::format("{} now in {} on {} {}", with_thousands(outcome.done),
+                                              as_duration(outcome.wall_s), outcome.workers, workers);
+    print_text(stdout, "{} of {}: {} before, {}\nresults   {}, {}\n", runs_text(before + outcome.done),
+               with_thousands(all), with_thousands(before), now, printable(sweep.file.string()),
+               as_file_size(fs::file_size(sweep.file, ignored)));
   }
   if (failed == 0) return {};
   return fail({.kind = ErrorKind::Failed,
@@ -295,7 +298,7 @@ void add_sweep_command(CLI::App& app, Action& action) {
       ->type_name("I/N");
   command->add_flag("--dry-run", arguments->dry_run, "List the runs that are left and estimate their time");
   command->add_flag("--retry-errors", arguments->retry_errors, "Replay runs that failed before");
-  command->add_flag("--force", arguments->force, "Begin anew: replace a file of results that exists");
+  command->add_flag("--force", arguments->force, "Replace a file of results that exists");
   command->add_flag("--json", arguments->json, "Print one JSON document");
   command->add_flag("--slurm-template", arguments->slurm_template,
                     "Print a batch script for Slurm: vtrain sweep --slurm-template > sweep.sh");

@@ -1,5 +1,5 @@
-/// When the waiting jobs of a cluster start and end: many simulations from its state, with run times drawn
-/// anew in each.
+/// Estimates of starts and ends of a cluster's waiting jobs: many simulations from its state, each with run
+/// times drawn anew.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace vtrain {
 
-/// What is known of a job's total run time: values that are equally likely.
+/// A job's total run time, as values that are equally likely.
 struct RunTimes {
   std::vector<SimDuration> values{};  ///< ascending, at least one, above 0
 
@@ -28,7 +28,7 @@ struct EtaQuestion {
   ClusterSpec cluster{};
   PlacementKind placement = PlacementKind::Count;
   Workload workload{};                ///< jobs that run or wait, then those that may start only later
-  SimulationState state{};            ///< of the first jobs
+  SimulationState state{};            ///< state of the first jobs
   std::vector<RunTimes> run_times{};  ///< [job]
   std::string policy{};               ///< spec of the policy, which `can_begin_with_jobs`
   std::int64_t samples = 200;         ///< simulations, at least 1
@@ -38,7 +38,7 @@ struct EtaQuestion {
   JobId only{};
 };
 
-/// Times of which half, or nine in ten, of the simulations are not later. None: it never came in so many.
+/// Times at or before which half, or nine in ten, of the simulations have it. None: fewer have it at all.
 struct LikelyTime {
   std::optional<SimTime> p50{};
   std::optional<SimTime> p90{};
@@ -65,8 +65,8 @@ struct EtaAnswer {
 /// those that can.
 Result<EtaAnswer> estimate_starts(const EtaQuestion& question, const PolicyRegistry& registry);
 
-/// The value of which a part (0 to 1) of `count` sorted values is not later: a position; none if there are
-/// not so many values.
+/// Position of a quantile among `values` sorted numbers out of `count`, of which the others are infinite.
+/// `part` is in (0, 1]. None if the quantile is infinite.
 std::optional<std::size_t> quantile_position(std::size_t values, std::size_t count, double part);
 
 }  // namespace vtrain

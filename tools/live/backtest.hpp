@@ -1,4 +1,4 @@
-/// How good estimates of starts would have been in the past of a log.
+/// Errors of the estimates of starts that would have been made in the past of a log.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@ struct BacktestOptions {
 struct BacktestRow {
   std::string method{};              ///< name
   std::int64_t estimates = 0;        ///< submissions for which it gave an estimate
-  double median_error_s = 0;         ///< of the absolute errors of starts
-  double waited_median_error_s = 0;  ///< of those of jobs that waited more than a `kSchedulingCycle`
-  double p90_error_s = 0;            ///< of them
+  double median_error_s = 0;         ///< median of the absolute errors of starts
+  double waited_median_error_s = 0;  ///< median over jobs that waited more than a `kSchedulingCycle`
+  double p90_error_s = 0;            ///< 90th percentile of the absolute errors
   double mean_bias_s = 0;            ///< mean of estimate - start: above 0 if estimates are too late
   // Parts of the starts that were not later than p50 or p90: of all, and of jobs that waited.
   std::optional<double> within_p50{};
@@ -45,7 +45,7 @@ struct BacktestRow {
 struct Backtest {
   std::vector<BacktestRow> rows{};  ///< vtrain's, then naive ones
   std::int64_t submissions = 0;     ///< submissions for which estimates were made
-  std::int64_t at_once = 0;         ///< of them, those of jobs that started within a `kSchedulingCycle`
+  std::int64_t at_once = 0;         ///< submissions of jobs that started within a `kSchedulingCycle`
   std::int64_t impossible = 0;      ///< submissions left out, as jobs then held more than there is
   std::int64_t without_start = 0;   ///< jobs of the log without a start
 };

@@ -301,7 +301,7 @@ class Builder {
     }
   }
 
-  /// Under `count` types are in place of nodes, and GPUs are told apart if some job asks for a type.
+  /// Puts types in place of nodes, as `count` has it. GPUs are counted by type if some job asks for one.
   void count_by_type() {
     EtaQuestion& question = made_.question;
     const NodeTable nodes(question.cluster, question.workload);

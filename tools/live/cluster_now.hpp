@@ -28,9 +28,10 @@ struct ClusterNow {
   std::int64_t origin = 0;  ///< seconds since 1970 of time 0
   std::int64_t now = 0;     ///< seconds since 1970 of the state
   std::vector<StuckJob> stuck{};
-  std::vector<RunTimeSource> sources{};  ///< [job] of the question
-  std::vector<std::string> reasons{};    ///< [job] why it waits, in the scheduler's words; empty: it runs
-  /// What was assumed or left out, with how often.
+  std::vector<RunTimeSource> sources{};   ///< [job] of the question
+  std::vector<std::string> partitions{};  ///< partitions that start jobs, where the policy keeps them
+  std::vector<std::string> reasons{};     ///< [job] why it waits, in the scheduler's words; empty: it runs
+  /// Assumptions and omissions, with their numbers.
   std::map<std::string, std::int64_t, std::less<>> assumed{};
 
   /// Seconds since 1970 of an instant.
@@ -39,10 +40,10 @@ struct ClusterNow {
   }
 };
 
-/// What a state alone does not say.
+/// Facts that a state lacks or that replace its own.
 struct ClusterNowOptions {
-  std::optional<ClusterSpec> cluster{};            ///< in place of the state's nodes
-  std::optional<std::int64_t> now{};               ///< in place of the state's instant
+  std::optional<ClusterSpec> cluster{};            ///< cluster in place of the state's nodes
+  std::optional<std::int64_t> now{};               ///< seconds since 1970 in place of the state's instant
   PlacementKind placement = PlacementKind::Count;  ///< rule for gangs
 };
 

@@ -100,7 +100,7 @@ struct LiveState {
   std::vector<ListedNode> nodes{};
   std::vector<ListedPartition> partitions{};
   std::vector<ListedReservation> reservations{};
-  /// What was left out or is odd, with how often it came.
+  /// Omissions and oddities, with their numbers.
   std::map<std::string, std::int64_t, std::less<>> remarks{};
 
   /// Counts a remark.

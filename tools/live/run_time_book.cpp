@@ -9,7 +9,7 @@
 namespace vtrain {
 namespace {
 
-/// A job without a name is told from others by its limit.
+/// Kind of a job; one without a name has its limit in place of it.
 std::string kind_of(const RunTimeKey& key) {
   return fmt::format("{}\n{}\n{}\n{}", key.user, key.name, key.gpus, key.name.empty() ? key.limit_s : 0);
 }

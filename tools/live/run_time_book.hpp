@@ -1,4 +1,4 @@
-/// How long jobs of a running cluster may run: from past jobs, or from their time limits.
+/// Run times of the jobs of a running cluster: from past jobs, or from their time limits.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace vtrain {
 
-/// Where a job's run time comes from, the best source first.
+/// Sources of a job's run time, the best one first.
 enum class RunTimeSource : std::uint8_t {
   SameJob,   ///< past runs of its user with its name on as many GPUs; nameless ones with its limit
   SameUser,  ///< parts of their time limits that past jobs of its user used
@@ -30,7 +30,7 @@ struct RunTimeGuess {
   RunTimeSource source = RunTimeSource::Day;
 };
 
-/// What tells a job's run time from those of others.
+/// Facts that group jobs by their run times.
 struct RunTimeKey {
   std::string_view user{};   ///< user; empty: unknown
   std::string_view name{};   ///< name that its user gave; empty: unknown

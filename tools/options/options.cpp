@@ -277,7 +277,8 @@ void add_input_option(CLI::App& program) {
   for (CLI::App* const command : commands)
     add_input_option(*command);
   const auto& names = kReadNothing;
-  if (!commands.empty() || std::find(names.begin(), names.end(), program.get_name()) != names.end()) return;
+  const bool is_group = program.get_require_subcommand_min() > 0;
+  if (is_group || std::find(names.begin(), names.end(), program.get_name()) != names.end()) return;
   program
       .add_option_function<std::string>(
           "--max-input",

@@ -15,6 +15,7 @@
 #include "core/io/file.hpp"
 #include "core/io/staged_folder.hpp"
 #include "tools/experiment/scenario.hpp"
+#include "tools/experiment/schedule_validation.hpp"
 #include "tools/experiment/sizing.hpp"
 #include "tools/report/seed_tables.hpp"
 #include "tools/report/size_tables.hpp"
@@ -103,6 +104,11 @@ Result<void> write_varied(StagedFolder& folder, const RunPlace& place, const Sce
 /// replaces the folder. `largest` is the scenario of the largest cluster.
 Result<void> write_sizes(StagedFolder& folder, const RunPlace& place, const ScenarioSpec& spec,
                          const Scenario& largest, const SizeStudy& study);
+
+/// Writes `validation.csv`, `waits.csv`, `utilization.csv`, `report.html` and `run.json`, whose spec repeats
+/// the validation, and then replaces the folder.
+Result<void> write_validation(StagedFolder& folder, const RunPlace& place, const Scenario& scenario,
+                              const std::vector<RunResult>& runs, const ScheduleValidation& validation);
 
 /// Writes the files of every run to a new folder, or replaces an earlier run. A single run is at the top;
 /// several have folders of their own. Throws no exception.

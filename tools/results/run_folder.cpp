@@ -24,7 +24,9 @@
 #include "tools/report/headline.hpp"
 #include "tools/report/report.hpp"
 #include "tools/report/size_tables.hpp"
+#include "tools/report/validation_tables.hpp"
 #include "tools/results/results.hpp"
+#include "tools/results/validation_files.hpp"
 #include "traces/editing/statistics.hpp"
 #include "workloads/physical/extrapolation_list.hpp"
 
@@ -41,6 +43,9 @@ constexpr std::string_view kExtrapolated = "extrapolated.csv";
 constexpr std::string_view kSeeds = "seeds.csv";
 constexpr std::string_view kVariations = "variations.csv";
 constexpr std::string_view kSizes = "size.csv";
+constexpr std::string_view kValidation = "validation.csv";
+constexpr std::string_view kWaits = "waits.csv";
+constexpr std::string_view kUtilization = "utilization.csv";
 constexpr const char* kWallOfPolicies = "simulation_wall_s";
 /// The version of `run.json`; vtrain 0.1 wrote none.
 constexpr int kRunVersion = 2;
@@ -49,16 +54,19 @@ constexpr int kRunVersion = 2;
 constexpr std::array<std::string_view, 5> kPolicyFiles = {"jobs.csv", "interruptions.csv", "outages.csv",
                                                           "timeline.json", "summary.json"};
 
+/// Files of a run that belong to no policy.
+constexpr std::array<std::string_view, 9> kRunFiles = {
+    kProvenance, kReport, kExtrapolated, kSeeds, kVariations, kSizes, kValidation, kWaits, kUtilization};
+
 /// True if a file of this name may belong to a run.
 bool is_name_of_run_file(const std::string& name) {
-  return name == kProvenance || name == kReport || name == kExtrapolated || name == kSeeds ||
-         name == kVariations || name == kSizes ||
+  return std::find(kRunFiles.begin(), kRunFiles.end(), name) != kRunFiles.end() ||
          std::find(kPolicyFiles.begin(), kPolicyFiles.end(), name) != kPolicyFiles.end();
 }
 
 /// Files that a run may write to its folder, with policies' files in these `places`.
 std::vector<fs::path> possible_files(const std::vector<std::string>& places) {
-  std::vector<fs::path> files = {kProvenance, kReport, kExtrapolated, kSeeds, kVariations, kSizes};
+  std::vector<fs::path> files(kRunFiles.begin(), kRunFiles.end());
   for (const std::string& place : places) {
     for (const std::string_view file : kPolicyFiles)
       files.push_back(fs::path(place) / file);
@@ -77,6 +85,11 @@ ordered_json to_json(const std::vector<Note>& notes) {
   for (const Note& note : notes)
     list.push_back({{"kind", name_of(note.kind)}, {"count", note.count}, {"text", note.text}});
   return list;
+}
+
+/// Format of names in tables.
+CellText cells_of(const Scenario& scenario) {
+  return scenario.spec().spreadsheet_safe ? CellText::SpreadsheetSafe : CellText::Exact;
 }
 
 /// Contents of `run.json`.
@@ -135,7 +148,7 @@ Result<std::vector<std::string>> write_run(StagedFolder& folder, const fs::path&
   const Workload& workload = scenario.workload();
   const std::int32_t num_nodes =
       info_of(scenario.placement()).knows_nodes ? scenario.cluster().total_nodes() : 0;
-  const CellText cells = scenario.spec().spreadsheet_safe ? CellText::SpreadsheetSafe : CellText::Exact;
+  const CellText cells = cells_of(scenario);
   const SimulationResult& result = run.result;
   std::vector<std::string> names = {(place / "jobs.csv").string()};
   auto jobs = folder.open(names.back());
@@ -330,6 +343,27 @@ Result<void> write_sizes(StagedFolder& folder, const RunPlace& place, const Scen
   if (auto added = folder.add(kVariations, size_replays_to_csv(study)); !added) return added;
   if (auto added = folder.add(kProvenance, json_text(provenance)); !added) return added;
   if (auto added = folder.add(kReport, page); !added) return added;
+  return folder.commit();
+}
+
+Result<void> write_validation(StagedFolder& folder, const RunPlace& place, const Scenario& scenario,
+                              const std::vector<RunResult>& runs, const ScheduleValidation& validation) {
+  const std::vector<std::string> names = {std::string(kValidation), std::string(kWaits),
+                                          std::string(kUtilization), std::string(kProvenance),
+                                          std::string(kReport)};
+  const ReportInput input = report_input(scenario, runs);
+  const std::string page = validation_report(
+      validation,
+      {scenario.trace_name(), scenario.cluster().describe(), input.assumptions, input.provenance});
+  const CellText cells = cells_of(scenario);
+  for (const auto& [name, text] :
+       {std::pair(kValidation, validation_to_csv(validation, cells)),
+        std::pair(kWaits, waits_to_csv(scenario.workload(), runs, cells)),
+        std::pair(kUtilization, utilization_to_csv(validation)),
+        std::pair(kProvenance, json_text(run_to_json(place, scenario, runs, names))),
+        std::pair(kReport, page)}) {
+    if (auto added = folder.add(name, text); !added) return added;
+  }
   return folder.commit();
 }
 

@@ -12,7 +12,7 @@ namespace vtrain {
 /// Exclusive lock on a file of its own, which is made and, at the end, removed.
 class FileLock {
  public:
-  /// Takes the lock beside `file`, under the name `FILE-lock`. Error: another process holds it; it cannot be
+  /// Takes the lock `FILE-lock` in the folder of `file`. Error: another process holds it; it cannot be
   /// made.
   static Result<FileLock> beside(const std::filesystem::path& file);
   FileLock(FileLock&& other) noexcept

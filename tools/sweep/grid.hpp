@@ -63,7 +63,7 @@ class Grid {
 };
 
 /// A key of each run: the first 64 bits of the SHA-256 of its spec, seed and policy. It does not depend on
-/// other runs, unless several seeds draw the blocks of a trace anew.
+/// other runs, unless several seeds resample the blocks of a trace.
 class RunKeys {
  public:
   /// `grid` must outlive the keys.

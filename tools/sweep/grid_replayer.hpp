@@ -24,7 +24,7 @@ struct ReplayedRun {
   double seconds = 0;              ///< time of this run, with that of preparing its scenario if it did so
   std::optional<Error> error{};    ///< reason of a failure
   std::vector<SpecFile> inputs{};  ///< files that were read; only with the run that prepared the scenario
-  std::vector<std::string> warnings{};  ///< of the preparation
+  std::vector<std::string> warnings{};  ///< warnings of the preparation
 };
 
 /// Prepares scenarios and replays their runs, for several threads. Results do not depend on the order.

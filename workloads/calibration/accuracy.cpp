@@ -6,44 +6,13 @@
 #include <numeric>
 #include <set>
 
+#include "core/base/rank_correlation.hpp"
+
 namespace vtrain {
 namespace {
 
 double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-/// Ranks from 0; equal values share the mean of theirs.
-std::vector<double> ranks_of(std::span<const double> values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-  std::vector<double> ranks(values.size());
-  for (std::size_t first = 0; first < order.size();) {
-    std::size_t last = first;
-    while (last + 1 < order.size() && values[order[last + 1]] == values[order[first]])
-      ++last;
-    for (std::size_t i = first; i <= last; ++i)
-      ranks[order[i]] = static_cast<double>(first + last) / 2;
-    first = last + 1;
-  }
-  return ranks;
-}
-
-std::optional<double> correlation(std::span<const double> a, std::span<const double> b) {
-  const double mean_a = mean_of(a);
-  const double mean_b = mean_of(b);
-  double product = 0;
-  double square_a = 0;
-  double square_b = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    product += (a[i] - mean_a) * (b[i] - mean_b);
-    square_a += (a[i] - mean_a) * (a[i] - mean_a);
-    square_b += (b[i] - mean_b) * (b[i] - mean_b);
-  }
-  if (square_a == 0 || square_b == 0) return std::nullopt;
-  return product / std::sqrt(square_a * square_b);
 }
 
 std::optional<double> coefficient_of_determination(std::span<const double> measured,
@@ -132,7 +101,7 @@ Accuracy measure_accuracy(std::span<const Outcome> outcomes) {
   accuracy.p95_ape_percent = quantile_of(errors, 0.95);
   if (configurations.size() >= 3) {
     accuracy.r2 = coefficient_of_determination(measured, predicted);
-    accuracy.spearman = correlation(ranks_of(measured), ranks_of(predicted));
+    accuracy.spearman = rank_correlation(measured, predicted);
   }
   add_regret(accuracy, outcomes);
   return accuracy;

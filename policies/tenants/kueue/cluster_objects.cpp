@@ -43,9 +43,13 @@ class QuotaGroup {
     for (const std::string& flavor : flavors_) {
       ResourceQuota quota{.resource = resource_};
       if (const auto found = quotas.find(flavor); found != quotas.end()) {
-        quota.nominal = found->second.nominal;
-        quota.borrowing_limit = found->second.borrowing_limit;
-        quota.lending_limit = found->second.lending_limit;
+        const Amount unit = units_of(resource_);
+        const auto limit = [unit](const std::optional<std::int64_t>& gpus) {
+          return gpus ? std::optional(*gpus * unit) : std::nullopt;
+        };
+        quota.nominal = found->second.nominal * unit;
+        quota.borrowing_limit = limit(found->second.borrowing_limit);
+        quota.lending_limit = limit(found->second.lending_limit);
       }
       group.flavors.push_back({.flavor = flavor, .resources = {quota}});
     }
@@ -260,14 +264,15 @@ Result<ClusterObjects> objects_of_file(const ObjectFile& read, const ClusterSpec
     made.type_of_flavor[flavor.name] = types.front();
     by_type[types.front()] = add_amounts(by_type[types.front()], quota->second);
   }
+  const Amount unit = units_of(made.resource);
   for (std::size_t i = 0; i < by_type.size(); ++i) {
-    if (by_type[i] <= counts.gpus[i]) continue;
+    if (by_type[i] <= counts.gpus[i] * unit) continue;
     return fail({.file = file,
                  .field = "nominalQuota",
                  .message = expected_found(
                      fmt::format("quotas of at most {} GPUs{}{} together", counts.gpus[i],
                                  counts.names[i].empty() ? "" : " of the type ", counts.names[i]),
-                     std::to_string(by_type[i]))});
+                     fmt::format("{:g}", static_cast<double>(by_type[i]) / static_cast<double>(unit)))});
   }
   made.index_queues();
   return made;

@@ -6,8 +6,9 @@
 // admitted Workload do that find no node. A job with a curve may be admitted with fewer GPUs (partial
 // admission). It then holds the largest level of its curve, and the quota of that.
 //
-// Should workloads evict each other in turn at one instant, the next cycle is a second later. A cycle costs
-// O(heads), plus O(holders that the policy lets a head evict) for each head that needs victims.
+// Kueue's rules let workloads evict each other in turn without end. One that is evicted twice at one instant
+// runs for a second once it is admitted again, before the next cycle; then for two, four, up to a day. A
+// cycle costs O(heads), plus O(holders that the policy lets a head evict) for each head that needs victims.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -55,6 +56,9 @@ class Kueue final : public Policy {
     admitted_.clear();
     workload_of_.clear();
     job_of_.clear();
+    flapping_.clear();
+    pause_ = {};
+    next_cycle_ = SimTime::max();
     auto objects = kueue_objects_on(options_, view.cluster(), view.tenants());
     if (!objects) {
       problem_ = objects.error().describe();
@@ -81,7 +85,7 @@ class Kueue final : public Policy {
     for (const JobId job : pass.arrived())
       arrive(pass, job);
     std::erase_if(admitted_, [&](kueue::WorkloadId id) { return try_start(pass, id); });
-    if (has_news || flapped_) run_cycles(pass);
+    if (has_news || next_cycle_ <= pass.now()) run_cycles(pass);
   }
 
   Result<std::vector<std::string>> check(const Workload& workload, const ClusterSpec& cluster,
@@ -184,7 +188,7 @@ class Kueue final : public Policy {
     const kueue::Instant now = pass.now().time_since_epoch().count();
     std::unordered_set<std::uint64_t> seen;
     std::unordered_set<kueue::WorkloadId> evicted;
-    flapped_ = false;
+    next_cycle_ = SimTime::max();
     while (true) {
       const kueue::CycleResult result = scheduler_->run_cycle(now);
       for (const kueue::Victim& victim : result.evicted) {
@@ -194,18 +198,30 @@ class Kueue final : public Policy {
         else
           std::erase(admitted_, victim.workload);
         wait_again(victim.workload);
-        flapped_ = !evicted.insert(victim.workload).second || flapped_;
+        if (!evicted.insert(victim.workload).second) flapping_.insert(victim.workload);
       }
+      bool is_flapping = false;
       for (const kueue::WorkloadId id : result.admitted) {
         if (!try_start(pass, id)) admitted_.push_back(id);
+        is_flapping = is_flapping || flapping_.contains(id);
       }
-      if (!result.has_changed) return;
-      if (flapped_) return pass.wake_at(pass.now() + std::chrono::seconds(1));
+      if (is_flapping) return wait_for_progress(pass);
       if (!result.admitted.empty() || !result.evicted.empty())
         seen.clear();
-      else if (!seen.insert(scheduler_->fingerprint()).second)
-        return;
+      else if (!result.has_changed || !seen.insert(scheduler_->fingerprint()).second)
+        break;
     }
+    flapping_.clear();
+    pause_ = {};
+  }
+
+  /// Lets jobs run before the next cycle may evict them again.
+  void wait_for_progress(SchedulingPass& pass) {
+    constexpr SimDuration kShortest = std::chrono::seconds(1);
+    constexpr SimDuration kLongest = std::chrono::hours(24);
+    pause_ = std::clamp(pause_ * 2, kShortest, kLongest);
+    next_cycle_ = pass.now() + pause_;
+    pass.wake_at(next_cycle_);
   }
 
   KueueOptions options_;
@@ -215,7 +231,10 @@ class Kueue final : public Policy {
   std::vector<kueue::WorkloadId> workload_of_;  ///< by job
   std::vector<JobId> job_of_;                   ///< by workload
   std::vector<kueue::WorkloadId> admitted_;     ///< hold quota and wait for room, in the order of admission
-  bool flapped_ = false;                        ///< workloads evicted each other in turn
+  std::unordered_set<kueue::WorkloadId>
+      flapping_;                         ///< evicted twice at one instant since the queues last settled
+  SimDuration pause_{};                  ///< before the next cycle, while workloads flap
+  SimTime next_cycle_ = SimTime::max();  ///< none is due without news: `max`
 };
 
 Result<void> read_kueue_gates(const PolicyArguments& arguments, kueue::Gates& gates) {

@@ -266,6 +266,8 @@ void Scheduler::process_all(std::vector<Entry>& entries, CycleResult& result) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (!entries[i].is_misconfigured) order.push_back(i);
   }
+  // Of entries that tie, the one that came first goes first, in whatever order queues are written.
+  std::ranges::sort(order, {}, [&](std::size_t i) { return entries[i].workload; });
   if (!cache_.settings().fair_sharing) {
     const auto key = [&](std::size_t i) {
       const WorkloadInfo& workload = cache_.workload(entries[i].workload);

@@ -322,16 +322,21 @@ Result<void> read_usage(std::string_view text, const std::string& file, Associat
     }
   }
   LineReader lines(text, file);
+  // A record is a line with `-o`, else several.
+  std::string account;
+  std::string user;
+  std::string partition;
   for (;;) {
     const auto more = lines.next();
     if (!more) return fail(more.error());
     if (!*more) return {};
-    std::string account;
-    std::string user;
-    std::string partition;
     std::optional<std::string> usage;
     for (const SlurmConfEntry& pair : slurm_pairs(lines.line())) {
-      if (pair.key == "Account") account = lower_case(pair.value);
+      if (pair.key == "Account") {
+        account = lower_case(pair.value);
+        user.clear();
+        partition.clear();
+      }
       if (pair.key == "UserName") user = pair.value.substr(0, pair.value.find('('));
       if (pair.key == "Partition") partition = pair.value;
       if (pair.key == "UsageRaw/Norm/Efctv") usage = pair.value.substr(0, pair.value.find('/'));

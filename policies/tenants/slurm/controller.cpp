@@ -259,6 +259,7 @@ class Controller::Machine final : private Actions {
     pool_.take({job, saturating_sum(pass_->holds_since(id), record.limit), record.request, nodes});
     dependencies_.count_task(job, 1);
     record.stage = JobStage::Running;
+    record.runs_in = record.partitions.front();
     start_usage(job);
     dependencies_.note_start(job, freed_by_starts_);
   }

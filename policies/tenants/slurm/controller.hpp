@@ -13,7 +13,7 @@
 
 namespace vtrain::slurm {
 
-/// What a controller is made of.
+/// Parts of a controller.
 struct ControllerOptions {
   SlurmSetup setup{};  ///< configuration, accounts and QOS
   TresNames names{};   ///< names of resources in `setup`

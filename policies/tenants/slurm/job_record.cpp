@@ -155,7 +155,7 @@ void JobTranslator::find_time_limit(const Job& job, JobRecord& record) const {
 void JobTranslator::check_partition(std::string_view account, JobRecord& record) const {
   const Configuration& conf = setup_.configuration;
   const Qos* const qos = record.limited.qos ? &setup_.qos[*record.limited.qos] : nullptr;
-  bool fits_some = false;
+  std::vector<std::uint32_t> fitting_partitions;
   bool may_wait = false;
   for (const std::uint32_t position : record.partitions) {
     const PartitionConf& partition = conf.partitions[position];
@@ -178,9 +178,13 @@ void JobTranslator::check_partition(std::string_view account, JobRecord& record)
       return conf.nodes[node].cpus >= record.request.cpus_per_node &&
              conf.nodes[node].gpus >= record.request.gpus_per_node;
     });
-    fits_some |= fitting >= nodes;
+    if (fitting >= nodes) fitting_partitions.push_back(position);
   }
-  if (fits_some) return;
+  if (!fitting_partitions.empty()) {
+    // It waits in vain in the others, where it holds up nobody.
+    record.partitions = std::move(fitting_partitions);
+    return;
+  }
   if (may_wait && !conf.refuses_beyond_limits)
     record.stage = JobStage::Stuck;
   else

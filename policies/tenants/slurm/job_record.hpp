@@ -32,6 +32,7 @@ struct JobRecord {
   NodeRequest request{};                       ///< nodes
   LimitedJob limited{};                        ///< what limits see
   std::vector<std::uint32_t> partitions{};     ///< partitions that it may use
+  std::uint32_t runs_in = 0;                   ///< partition in which it runs
   std::optional<std::uint32_t> reservation{};  ///< reservation that it must use
   SimDuration limit{};                         ///< its time limit
   SimTime submit{};                            ///< submission, or the last requeue

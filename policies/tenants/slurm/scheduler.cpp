@@ -91,6 +91,7 @@ bool Scheduler::try_start(const QueueEntry& entry, const NodeSet& allowed, SimTi
   state_.limits.count_running(record.limited, 1);
   state_.dependencies.count_task(entry.job, 1);
   record.stage = JobStage::Running;
+  record.runs_in = entry.partition;
   num_started_ += record.partitions.size();
   return true;
 }
@@ -102,7 +103,7 @@ PreemptMode Scheduler::mode_against(const QueueEntry& entry, std::uint32_t victi
   if (other.stage != JobStage::Running) return PreemptMode::Off;
   PreemptMode mode = conf.preempt_mode;
   if (conf.preempt_type == PreemptType::PartitionPrio) {
-    const PartitionConf& partition = conf.partitions[other.partitions.front()];
+    const PartitionConf& partition = conf.partitions[other.runs_in];
     if (conf.partitions[entry.partition].priority_tier <= partition.priority_tier) return PreemptMode::Off;
     mode = partition.preempt_mode.value_or(mode);
   } else {
@@ -120,7 +121,7 @@ std::pair<std::int64_t, std::int64_t> Scheduler::victim_rank(std::uint32_t victi
   const JobRecord& record = state_.jobs[victim];
   const std::int64_t rank =
       state_.setup.configuration.preempt_type == PreemptType::PartitionPrio
-          ? state_.setup.configuration.partitions[record.partitions.front()].priority_tier
+          ? state_.setup.configuration.partitions[record.runs_in].priority_tier
       : record.limited.qos ? state_.setup.qos[*record.limited.qos].priority
                            : 0;
   return {rank, -record.request.nodes};

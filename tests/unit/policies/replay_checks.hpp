@@ -21,6 +21,7 @@ struct ReplayOptions {
   bool record_segments = false;
   const Disruptions* disruptions = nullptr;
   GangSpeedModel* gang_speed_model = nullptr;
+  const RunTimeErrors* run_time_errors = nullptr;
 };
 
 /// Replays a workload under a policy; a failure ends the test case.
@@ -31,7 +32,8 @@ inline SimulationResult replay(const Workload& workload, const ClusterSpec& clus
                           .record_segments = options.record_segments,
                           .policy_name = "tested",
                           .disruptions = options.disruptions,
-                          .gang_speed_model = options.gang_speed_model});
+                          .gang_speed_model = options.gang_speed_model,
+                          .run_time_errors = options.run_time_errors});
   if (!result) FAIL(result.error().describe());
   return *std::move(result);
 }

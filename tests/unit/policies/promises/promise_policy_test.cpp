@@ -67,12 +67,25 @@ SimDuration best_time(const std::vector<SpeedByGpus::Level>& levels, double left
   return best;
 }
 
+/// All jobs take longer than predicted.
+class TakesLonger final : public RunTimeErrors {
+ public:
+  explicit TakesLonger(double factor) : factor_(factor) {}
+  bool knows(JobId /*job*/) const override { return true; }
+  double time_factor(JobId /*job*/, GpuCount /*num_gpus*/, std::uint32_t /*gpu_type*/) const override {
+    return factor_;
+  }
+
+ private:
+  double factor_;
+};
+
 }  // namespace
 
 TEST_CASE("promises: no promised job is late, whatever interruptions, checkpoints and placement cost") {
   std::int64_t promises = 0;
   std::int64_t interruptions = 0;
-  for (const char* const spec : {"deadline", "deadline:late=run", "elasticflow"}) {
+  for (const char* const spec : {"deadline", "deadline:late=run", "deadline:margin=0.5", "elasticflow"}) {
     for (const PlacementInfo& placement : placements()) {
       for (const char* const cost : {"none", "0.7s", "30s", "5m", "elasticflow"}) {
         for (std::size_t shape = 0; shape < kShapes.size(); ++shape) {
@@ -269,6 +282,21 @@ TEST_CASE("promises: a short job gets the GPUs of a long one that has time, and 
   const SimulationResult result = replay(tight, "1x8:a100", "deadline", {.disruptions = &disruptions});
   CHECK(to_seconds(result.outcomes[0].finished) == 100);
   CHECK(result.outcomes[1].state == JobState::Rejected);
+}
+
+TEST_CASE("promises: a margin lies between the planned end and the deadline") {
+  // The job takes 100 s of its 130.
+  const Workload workload = make_workload({{0, 100, 8, 130}});
+  const auto outcome_of = [&](const char* spec, double factor) {
+    const TakesLonger errors(factor);
+    const SimulationResult result = replay(workload, "1x8:a100", spec, {.run_time_errors = &errors});
+    return result.outcomes[0];
+  };
+  CHECK(outcome_of("deadline:margin=0.3", 1.0).has_promise());
+  CHECK(!outcome_of("deadline:margin=0.31", 1.0).has_promise());
+  // It runs all the same, and what it takes longer uses the margin up.
+  CHECK(to_seconds(outcome_of("deadline:margin=0.31", 1.0).finished) == 100);
+  CHECK(to_seconds(outcome_of("deadline:margin=0.3", 1.25).finished) == 125);
 }
 
 TEST_CASE(

@@ -125,3 +125,25 @@ TEST_CASE("times of Slurm") {
   CHECK(!*parse_slurm_minutes("UNLIMITED"));
   CHECK(!parse_slurm_minutes("soon"));
 }
+
+TEST_CASE("assoc_mgr: usage is read from records of one line and of several") {
+  const std::string dump =
+      "Cluster - 'test':Fairshare=1\nParent - 'root'\nAccount - 'a':Fairshare=1\nParent - 'a'\n"
+      "User - 'u':Fairshare=1\n";
+  // As `scontrol show assoc_mgr flags=assoc` prints it, without and with `-o`.
+  for (const std::string separator : {"\n    ", " "}) {
+    TresNames names;
+    auto tree = parse_association_dump(dump, "dump.cfg", names);
+    REQUIRE(tree);
+    const auto record = [&](const std::string& user, const std::string& usage) {
+      return "ClusterName=test Account=a UserName=" + user + " Partition= Priority=0 ID=2" + separator +
+             "SharesRaw/Norm/Level/Factor=1/0.00/1/0.00" + separator + "UsageRaw/Norm/Efctv=" + usage +
+             "/1.00/1.00" + separator + "ParentAccount= Lft=1 DefAssoc=No\n";
+    };
+    const std::string text = "Current Association Manager state\n\nAssociation Records\n\n" +
+                             record("u(1001)", "12.25") + "\n" + record("", "14.50");
+    REQUIRE(read_usage(text, "controller-associations.txt", *tree));
+    CHECK((*tree)[*tree->find_account("a")].usage == 14.5);
+    CHECK((*tree)[*tree->find_user("a", "u", "")].usage == 12.25);
+  }
+}

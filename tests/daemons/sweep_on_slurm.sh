@@ -8,7 +8,7 @@ set -euo pipefail
 program=$1
 cluster=$2/tools/slurm-cluster
 skip() { echo "skipped: $*"; exit 77; }
-for command in slurmctld slurmd munged sbatch mpirun sqlite3; do
+for command in slurmctld slurmd munged sbatch mpirun python3; do
   command -v "$command" >/dev/null || skip "no $command"
 done
 [[ $(id -u) == 0 ]] || skip "needs root"
@@ -33,7 +33,10 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 echo '{"spec_version": 1, "policies": ["fifo", "easy", "srtf", "edf"], "seeds": "1-100"}' > grid.json
 "$program" sweep --slurm-template > sweep.sh
 "$program" sweep grid.json --out threads.sqlite --threads 2
-rows() { sqlite3 "$1" 'SELECT * FROM runs ORDER BY run'; }
+rows() {
+  python3 -c 'import sqlite3, sys
+for row in sqlite3.connect(sys.argv[1]).execute("SELECT * FROM runs ORDER BY run"): print(row)' "$1"
+}
 
 # submit RESULTS: submits the script and waits for its end, as three tasks on three nodes.
 submit() {

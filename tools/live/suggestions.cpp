@@ -1,0 +1,153 @@
+#include "tools/live/suggestions.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/strings.hpp"
+#include "tools/format/text_format.hpp"
+
+namespace vtrain {
+namespace {
+
+/// One thing to try.
+struct Trial {
+  std::string change{};
+  std::string price{};
+  std::function<void(EtaQuestion&, Job&)> apply{};
+};
+
+/// A copy whose texts are those of the original.
+EtaQuestion copy_of(const EtaQuestion& question) {
+  return {.cluster = question.cluster,
+          .placement = question.placement,
+          .workload = question.workload.copy_with_texts_of_this(),
+          .state = question.state,
+          .run_times = question.run_times,
+          .policy = question.policy,
+          .samples = question.samples,
+          .seed = question.seed,
+          .threads = question.threads};
+}
+
+class Search {
+ public:
+  Search(const ClusterNow& cluster, JobId job, const PolicyRegistry& registry)
+      : cluster_(cluster),
+        question_(cluster.question),
+        id_(job),
+        job_(question_.workload.jobs[job.value]),
+        registry_(registry) {}
+
+  Result<std::vector<Suggestion>> run() {
+    auto now = start_after(std::nullopt);
+    if (!now) return fail(std::move(now.error()));
+    as_it_is_ = *now;
+    for (const std::vector<Trial>& kind :
+         {shorter_limits(), other_types(), other_partitions(), fewer_gpus()}) {
+      for (const Trial& trial : kind) {
+        auto start = start_after(trial);
+        if (!start) return fail(std::move(start.error()));
+        if (!helps(*start)) continue;
+        found_.push_back({trial.change, trial.price, *start});
+        break;
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  Result<LikelyTime> start_after(const std::optional<Trial>& trial) {
+    EtaQuestion changed = copy_of(question_);
+    changed.only = id_;
+    if (trial) trial->apply(changed, changed.workload.jobs[id_.value]);
+    auto answer = estimate_starts(changed, registry_);
+    if (!answer) return fail(std::move(answer.error()));
+    return answer->jobs.front().start;
+  }
+
+  bool helps(const LikelyTime& start) const {
+    if (!start.p50) return false;
+    if (!as_it_is_.p50) return true;
+    const SimDuration wait = *as_it_is_.p50 - question_.state.now;
+    return *as_it_is_.p50 - *start.p50 >= std::max<SimDuration>(std::chrono::minutes(5), wait / 10);
+  }
+
+  std::vector<Trial> shorter_limits() const {
+    const SimDuration longest = question_.run_times[id_.value].values.back();
+    const SimDuration limit = std::chrono::ceil<std::chrono::minutes>(longest + longest / 20);
+    if (limit >= job_.requested_time) return {};
+    return {{fmt::format("a time limit of {}", as_duration(to_seconds(limit))), "past runs were shorter",
+             [limit](EtaQuestion&, Job& job) { job.requested_time = limit; }}};
+  }
+
+  std::vector<Trial> other_types() const {
+    std::vector<Trial> trials;
+    if (!job_.gpu_type) return trials;
+    const NameTable& names = question_.workload.gpu_types;
+    trials.push_back({"GPUs of any type", "another type may be slower",
+                      [](EtaQuestion&, Job& job) { job.gpu_type = {}; }});
+    std::vector<std::string> seen = {names[job_.gpu_type.value]};
+    for (const NodeGroup& group : question_.cluster.groups) {
+      const std::string type = lower_case(group.gpu_type);
+      if (type.empty() || std::ranges::find(seen, type) != seen.end()) continue;
+      seen.push_back(type);
+      trials.push_back(
+          {fmt::format("GPUs of type {}", type), "they may be slower",
+           [type](EtaQuestion& question, Job& job) { job.gpu_type = question.workload.gpu_type(type); }});
+    }
+    return trials;
+  }
+
+  std::vector<Trial> other_partitions() const {
+    std::vector<Trial> trials;
+    const std::string own = job_.queue ? question_.workload.queues[job_.queue.value] : "";
+    for (const std::string& name : cluster_.partitions) {
+      if (name == own) continue;
+      trials.push_back({fmt::format("partition {}", name), "", [name](EtaQuestion& question, Job& job) {
+                          job.queue = question.workload.queue(name);
+                        }});
+    }
+    return trials;
+  }
+
+  std::vector<Trial> fewer_gpus() const {
+    std::vector<Trial> trials;
+    for (std::int32_t gpus = job_.num_gpus.value / 2, times = 2; gpus >= 1; gpus /= 2, times *= 2) {
+      trials.push_back({count_of(gpus, "GPU"), fmt::format("takes {} times as long", times),
+                        [gpus, times, this](EtaQuestion& question, Job& job) {
+                          job.num_gpus = GpuCount(gpus);
+                          job.requested_time *= times;
+                          for (SimDuration& value : question.run_times[id_.value].values)
+                            value *= times;
+                          if (!job.requirements) return;
+                          JobRequirements& needs = question.workload.requirements[job.requirements.value];
+                          const std::int32_t per_node = std::max(needs.gpus_per_node.value, 1);
+                          needs.num_nodes = std::max((gpus + per_node - 1) / per_node, 1);
+                          needs.gpus_per_node = GpuCount(std::min(per_node, gpus));
+                        }});
+    }
+    return trials;
+  }
+
+  const ClusterNow& cluster_;
+  const EtaQuestion& question_;
+  JobId id_;
+  const Job& job_;
+  const PolicyRegistry& registry_;
+  LikelyTime as_it_is_{};
+  std::vector<Suggestion> found_;
+};
+
+}  // namespace
+
+Result<std::vector<Suggestion>> suggest_changes(const ClusterNow& cluster, JobId job,
+                                                const PolicyRegistry& registry) {
+  return Search(cluster, job, registry).run();
+}
+
+}  // namespace vtrain
