@@ -47,6 +47,16 @@ void SharePlanner::plan_live(const FillContext& context, std::vector<PlannerJob>
   if (num_kept_ == 0) slots_from_ = context_.now;
   for (PlannedJob& planned : planned())
     planned.is_lost = planned.job->disrupted && planned.is_late();
+  plan_lost_last();
+}
+
+void SharePlanner::plan_lost_last() {
+  const std::span<PlannedJob> all = planned();
+  if (std::ranges::none_of(all, &PlannedJob::is_lost)) return;
+  // A late job holds all GPUs that it can, which would make the jobs after it late, too.
+  std::ranges::stable_partition(all, [](const PlannedJob& job) { return !job.is_lost; });
+  free_.assign(context_.now, context_.cluster_gpus);
+  plan(all, free_, false);
 }
 
 std::size_t SharePlanner::keep_plan(std::size_t late) {
@@ -71,10 +81,11 @@ bool SharePlanner::test(std::vector<PlannerJob> newcomers, bool always) {
   const auto deadline = [](const PlannedJob& planned) { return planned.job->deadline; };
   std::ranges::stable_sort(newcomers, {}, deadline_of);
   const std::span<PlannedJob> old = planned();
-  // Jobs that keep their plans stay before all others.
-  const auto first_behind =
-      std::ranges::upper_bound(old.subspan(num_kept_), deadline_of(newcomers.front()), {}, deadline);
-  trial_begin_ = num_kept_ + static_cast<std::size_t>(first_behind - old.subspan(num_kept_).begin());
+  // Jobs that keep their plans stay before all others, lost ones behind.
+  const auto num_lost = static_cast<std::size_t>(std::ranges::count_if(old, &PlannedJob::is_lost));
+  const auto ordered = old.subspan(num_kept_, old.size() - num_kept_ - num_lost);
+  const auto first_behind = std::ranges::upper_bound(ordered, deadline_of(newcomers.front()), {}, deadline);
+  trial_begin_ = num_kept_ + static_cast<std::size_t>(first_behind - ordered.begin());
   const auto forbids = [](const PlannedJob& job) { return job.is_late() && !job.is_lost; };
   if (!always && std::ranges::any_of(old.first(trial_begin_), forbids)) return false;
 
@@ -83,8 +94,8 @@ bool SharePlanner::test(std::vector<PlannerJob> newcomers, bool always) {
   std::size_t next_old = trial_begin_;
   auto newcomer = newcomers.begin();
   for (std::size_t i = 0; i < num_trial_; ++i) {
-    const bool take_old = newcomer == newcomers.end() ||
-                          (next_old < old.size() && deadline(old[next_old]) <= deadline_of(*newcomer));
+    const bool take_old = newcomer == newcomers.end() || (next_old < old.size() && !old[next_old].is_lost &&
+                                                          deadline(old[next_old]) <= deadline_of(*newcomer));
     if (take_old) {
       begin_plan_of(trial_jobs_[i], {old[next_old].id, old[next_old].job}, old[next_old].is_lost);
       ++next_old;

@@ -43,6 +43,8 @@ class SharePlanner {
   /// Gives the job at a place of the order its plan of the last decision, and plans all others again after
   /// it. Returns the place of the first one that is late then.
   std::size_t keep_plan(std::size_t late);
+  /// Plans lost jobs anew, after all others.
+  void plan_lost_last();
   /// Plans jobs one after another on the free GPUs and subtracts the GPUs that they hold. Returns the place
   /// of the job at which it stopped, or their number.
   std::size_t plan(std::span<PlannedJob> jobs, GpuTimeline& free, bool stop_when_late);

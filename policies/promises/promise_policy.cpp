@@ -45,7 +45,10 @@ void PromisePolicy::schedule(SchedulingPass& pass) {
   take_ends(pass);
   for (LiveJob& job : jobs_)
     job.left_now = left_now(pass, job);
-  if (pass.run_times_differ()) correct_ends(pass);
+  if (pass.run_times_differ()) {
+    correct_ends(pass);
+    drop_lost_plans();
+  }
   take_arrivals(pass);
   find_claims(pass);
   reject_late(pass);
@@ -129,6 +132,17 @@ void PromisePolicy::correct_ends(const SchedulingPass& pass) {
     if (std::abs(end - job.end) <= kNoticed && job.end > now_) continue;
     job.end = end;
     if (job.plan.kind == WorkPlan::Kind::Keep && !try_keep(job)) replace_plan(job);
+  }
+}
+
+void PromisePolicy::drop_lost_plans() {
+  for (LiveJob& job : jobs_) {
+    if (!job.promised() || (job.runs() && job.end <= job.deadline)) continue;
+    const PlanTime time = job.deadline - now_;
+    const bool is_lost = time <= 0 || std::ranges::none_of(job.gears, [&](const Gear& gear) {
+                           return sure_work(gear, time, job.has_started) >= job.left_now;
+                         });
+    if (is_lost) set_plan(job, {});
   }
 }
 

@@ -96,6 +96,9 @@ class PromisePolicy final : public Policy {
   void take_ends(SchedulingPass& pass);
   /// Ends of jobs that run longer or shorter than planned, from the work that is left; plans follow them.
   void correct_ends(const SchedulingPass& pass);
+  /// Drops the plans of jobs that cannot be in time on any gang. Otherwise nobody would be promised anything
+  /// while they run, as not all plans fit any more.
+  void drop_lost_plans();
   void take_arrivals(SchedulingPass& pass);
   std::vector<Gear> gears_of(const SchedulingPass& pass, const Job& job) const;
   PlanRequest request(const LiveJob& job) const;
