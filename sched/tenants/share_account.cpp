@@ -4,11 +4,22 @@
 
 namespace vtrain {
 
-ShareAccount::ShareAccount(const ShareTree& tree, const SharePools& pools)
-    : tree_(&tree), shared_(&pools), demand_(tree.size()) {
+ShareAccount::ShareAccount(const ShareTree& tree, const SharePools& pools) : tree_(&tree), shared_(&pools) {
   pools_.reserve(pools.size());
-  for (std::size_t pool = 0; pool < pools.size(); ++pool)
-    pools_.push_back({ShareUse(tree, pool), ShareDivision(tree, pool), pools.capacity[pool]});
+  for (std::size_t pool = 0; pool < pools.size(); ++pool) {
+    pools_.push_back({ShareUse(tree, pool),
+                      ShareDivision(tree, pool),
+                      pools.capacity[pool],
+                      std::vector<double>(tree.size()),
+                      {},
+                      std::vector<bool>(tree.size())});
+  }
+}
+
+void ShareAccount::Pool::note_change(std::uint32_t leaf) {
+  if (has_changed[leaf]) return;
+  has_changed[leaf] = true;
+  changed.push_back(leaf);
 }
 
 void ShareAccount::add_waiting(std::uint32_t leaf, std::size_t kind, std::span<const std::uint32_t> types,
@@ -23,13 +34,14 @@ void ShareAccount::add_waiting(std::uint32_t leaf, std::size_t kind, std::span<c
       parts_[kind].push_back(pools_.size() == 1 ? 1.0 : shared_->part(types, pool));
   }
   waiting_[kind][leaf] += gpus;
-  for (std::size_t pool = 0; pool < pools_.size(); ++pool)
-    pools_[pool].is_current &= parts_[kind][pool] == 0;
+  for (std::size_t pool = 0; pool < pools_.size(); ++pool) {
+    if (parts_[kind][pool] != 0) pools_[pool].note_change(leaf);
+  }
 }
 
 void ShareAccount::add_held(std::uint32_t leaf, std::size_t pool, std::int64_t gpus) {
   pools_[pool].use.add(leaf, gpus);
-  pools_[pool].is_current = false;
+  pools_[pool].note_change(leaf);
 }
 
 void ShareAccount::set_capacity(std::size_t pool, std::int64_t gpus) {
@@ -38,17 +50,25 @@ void ShareAccount::set_capacity(std::size_t pool, std::int64_t gpus) {
   pools_[pool].is_current = false;
 }
 
+double ShareAccount::demand_of(std::uint32_t leaf, std::size_t pool) const {
+  auto demand = static_cast<double>(pools_[pool].use.of(leaf));
+  for (std::size_t kind = 0; kind < waiting_.size(); ++kind) {
+    if (!waiting_[kind].empty()) demand += parts_[kind][pool] * static_cast<double>(waiting_[kind][leaf]);
+  }
+  return demand;
+}
+
 const ShareDivision& ShareAccount::shares(std::size_t pool) {
   Pool& its = pools_[pool];
-  if (its.is_current) return its.division;
-  for (std::uint32_t node = 0; node < tree_->size(); ++node)
-    demand_[node] = tree_->node(node).is_leaf() ? static_cast<double>(its.use.of(node)) : 0.0;
-  for (std::size_t kind = 0; kind < waiting_.size(); ++kind) {
-    if (waiting_[kind].empty() || parts_[kind][pool] == 0) continue;
-    for (std::uint32_t node = 0; node < tree_->size(); ++node)
-      demand_[node] += parts_[kind][pool] * static_cast<double>(waiting_[kind][node]);
+  for (const std::uint32_t leaf : its.changed) {
+    const double demand = demand_of(leaf, pool);
+    its.is_current &= demand == its.demand[leaf];
+    its.demand[leaf] = demand;
+    its.has_changed[leaf] = false;
   }
-  its.division.divide(demand_, static_cast<double>(its.capacity));
+  its.changed.clear();
+  if (its.is_current) return its.division;
+  its.division.divide(its.demand, static_cast<double>(its.capacity));
   its.is_current = true;
   return its.division;
 }

@@ -32,7 +32,9 @@ class ShareAccount {
   const ShareTree& tree() const { return *tree_; }
   /// GPUs in use in a pool.
   const ShareUse& use(std::size_t pool) const { return pools_[pool].use; }
-  /// Shares due in a pool with the present demand. Divides anew if it has changed.
+  /// Shares due in a pool with the present demand. Divides anew if that has changed: a job that waited and
+  /// now holds its GPUs in the only pool that it may use changes nothing. O(leaves that changed) without a
+  /// division.
   const ShareDivision& shares(std::size_t pool);
 
  private:
@@ -41,15 +43,21 @@ class ShareAccount {
     ShareUse use;
     ShareDivision division;
     std::int64_t capacity = 0;
-    bool is_current = false;  ///< true if nothing has changed since the division
+    std::vector<double> demand{};          ///< [nodes], as of the last call of `shares`
+    std::vector<std::uint32_t> changed{};  ///< leaves whose demand may have changed since then, each once
+    std::vector<bool> has_changed{};       ///< [nodes], true if listed there
+    bool is_current = false;               ///< the division is of this demand and capacity
+
+    void note_change(std::uint32_t leaf);
   };
+
+  double demand_of(std::uint32_t leaf, std::size_t pool) const;
 
   const ShareTree* tree_;
   const SharePools* shared_;
   std::vector<Pool> pools_;
   std::vector<std::vector<double>> parts_;          ///< [kinds][pools]; empty for kinds without jobs
   std::vector<std::vector<std::int64_t>> waiting_;  ///< [kinds][nodes]
-  std::vector<double> demand_;                      ///< buffer, [nodes]
 };
 
 }  // namespace vtrain
