@@ -53,15 +53,6 @@ std::string shape_text(const Workload& workload) {
 
 }  // namespace
 
-bool TriedFlavors::has_more() const {
-  for (const auto& pod_set : last_index) {
-    for (const auto& [resource, index] : pod_set) {
-      if (index != -1) return true;
-    }
-  }
-  return false;
-}
-
 Instant queue_time_of(Instant created_at, const QueueConditions& conditions, const Settings& settings) {
   if (conditions.evicted_at) {
     const bool counts_eviction = settings.requeuing_timestamp == RequeuingTimestamp::Eviction &&

@@ -93,9 +93,6 @@ struct TriedFlavors {
   ShapeId shape = kNone;
   /// By pod set, for each resource with a flavor: where the search ended, or -1 at the last flavor.
   std::vector<std::vector<std::pair<ResourceId, std::int32_t>>> last_index{};
-
-  /// True if some flavors are left to try.
-  bool has_more() const;
 };
 
 /// Stage of a workload.

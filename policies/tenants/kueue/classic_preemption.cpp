@@ -65,9 +65,9 @@ class ClassicSearch {
   }
 
   void collect() {
-    std::vector<WorkloadId> found;
-    append_candidates(cache_, preemptor_, preemptor_.queue, found);
-    for (const WorkloadId id : found)
+    found_.clear();
+    append_candidates(cache_, preemptor_, preemptor_.queue, found_);
+    for (const WorkloadId id : found_)
       candidates_.push_back({.workload = id, .key = candidate_key(cache_, id, preemptor_.queue)});
     if (queue_.object.preemption.reclaim_within_cohort == PreemptionPolicy::Never || path_.size() < 2) return;
     // Children of the path, one level after the other; a subtree that does not borrow is left out.
@@ -107,9 +107,9 @@ class ClassicSearch {
         collect_below(child, common);
       return;
     }
-    std::vector<WorkloadId> found;
-    append_candidates(cache_, preemptor_, cache_.queue_at(node), found);
-    for (const WorkloadId id : found)
+    found_.clear();
+    append_candidates(cache_, preemptor_, cache_.queue_at(node), found_);
+    for (const WorkloadId id : found_)
       candidates_.push_back(classify(id, common));
   }
 
@@ -194,6 +194,7 @@ class ClassicSearch {
   const QueueInfo& queue_;
   std::vector<Step> path_;  ///< from the preemptor's queue to the root
   std::vector<Candidate> candidates_;
+  std::vector<WorkloadId> found_;  ///< buffer
 };
 
 }  // namespace

@@ -59,11 +59,18 @@ class FlavorSearch {
 
   void find_demands(const PodSetSpec& spec, std::int64_t count) {
     demands_.clear();
+    demands_.reserve(spec.requests.size() + 1);
     const auto pods = queue_.covers_pods ? cache_.find_resource("pods") : std::nullopt;
     for (const auto& [resource, amount] : spec.requests) {
       if (resource != pods) demands_.push_back({resource, multiply(amount, count)});
     }
     if (pods) demands_.push_back({*pods, count});
+  }
+
+  /// The first demand for a resource of a group, of which there is one.
+  const Demand& first_of(std::uint32_t group) const {
+    return *std::ranges::find_if(
+        demands_, [&](const Demand& demand) { return queue_.group_of[demand.resource] == group; });
   }
 
   /// False, with the assignment marked, if the pod set does not fit.
@@ -73,15 +80,13 @@ class FlavorSearch {
     find_demands(spec, set.count);
     reason_ = PendingReason::None;
     bool fits = true;
-    handled_.assign(queue_.groups.size(), false);
     for (const Demand& demand : demands_) {
       const std::uint32_t group = queue_.group_of[demand.resource];
       if (group == kNone) {
         if (demand.amount == 0) continue;
         reason_ = PendingReason::NoMatchingFlavor;
         fits = false;
-      } else if (!handled_[group]) {
-        handled_[group] = true;
+      } else if (&demand == &first_of(group)) {
         fits = assign_group(spec, queue_.groups[group], group, set) && fits;
       }
     }
@@ -134,8 +139,8 @@ class FlavorSearch {
     return {{FlavorMode::NoFit, level.level}, PendingReason::WaitingForQuota};
   }
 
-  /// Tries a flavor for all resources of the group. `resources` receives what it would give.
-  ResourceFit fit_flavor(FlavorId flavor, std::uint32_t group, std::vector<ResourceAssignment>& resources) {
+  /// Tries a flavor for all resources of the group. `resources_` receives what it would give.
+  ResourceFit fit_flavor(FlavorId flavor, std::uint32_t group) {
     ResourceFit worst{{FlavorMode::Fit, 0}, PendingReason::None};
     const FungibilityPreference preference = queue_.object.flavor_fungibility.preference;
     for (const Demand& demand : demands_) {
@@ -143,7 +148,7 @@ class FlavorSearch {
       const ResourceFit fit = fit_resource(cache_.column(flavor, demand.resource), demand.amount);
       worst.reason = more_severe(worst.reason, fit.reason);
       if (is_preferred(worst.mode, fit.mode, preference)) worst.mode = fit.mode;
-      resources.push_back(
+      resources_.push_back(
           {.resource = demand.resource,
            .flavor = flavor,
            .mode = fit.mode.mode == FlavorMode::Fit ? AssignmentMode::Fit : AssignmentMode::Preempt,
@@ -172,29 +177,30 @@ class FlavorSearch {
   /// Finds the flavor of a group. False if none fits.
   bool assign_group(const PodSetSpec& spec, const GroupInfo& info, std::uint32_t group,
                     PodSetAssignment& set) {
-    const auto first = std::ranges::find_if(
-        demands_, [&](const Demand& demand) { return queue_.group_of[demand.resource] == group; });
+    const ResourceId first = first_of(group).resource;
     Best best;
     PendingReason least = PendingReason::None;
     const auto note = [&](PendingReason reason) {
       if (least == PendingReason::None || severity(reason) < severity(least)) least = reason;
     };
     std::size_t last = 0;
-    for (std::size_t i = first_index(first->resource); i < info.flavors.size(); ++i) {
+    for (std::size_t i = first_index(first); i < info.flavors.size(); ++i) {
       last = i;
       const FlavorId flavor = info.flavors[i];
-      if (!was_nominated(flavor, first->resource)) continue;
+      if (!was_nominated(flavor, first)) continue;
       const ResourceFlavor* const object = cache_.flavor(flavor);
       if (object == nullptr || !suits(*object, spec.nodes)) {
         note(PendingReason::NoMatchingFlavor);
         continue;
       }
-      std::vector<ResourceAssignment> resources;
-      const ResourceFit fit = fit_flavor(flavor, group, resources);
+      resources_.clear();
+      const ResourceFit fit = fit_flavor(flavor, group);
       if (fit.mode.mode == FlavorMode::NoFit) note(fit.reason);
       const bool stops = stops_at(fit.mode);
-      if (stops || is_preferred(fit.mode, best.mode, queue_.object.flavor_fungibility.preference))
-        best = {fit.mode, std::move(resources)};
+      if (stops || is_preferred(fit.mode, best.mode, queue_.object.flavor_fungibility.preference)) {
+        best.mode = fit.mode;
+        best.resources.swap(resources_);
+      }
       if (stops) break;
     }
     reason_ = more_severe(reason_, least);
@@ -214,7 +220,7 @@ class FlavorSearch {
   Assignment assignment_;
   std::size_t pod_set_ = 0;
   std::vector<Demand> demands_;
-  std::vector<bool> handled_;                   ///< groups of this pod set that have been searched
+  std::vector<ResourceAssignment> resources_;   ///< buffer
   PendingReason reason_ = PendingReason::None;  ///< of this pod set
 };
 
@@ -232,6 +238,13 @@ bool is_preferred(const GranularMode& a, const GranularMode& b, FungibilityPrefe
     return std::tuple(a.borrowing_level, rank(a.mode)) < std::tuple(b.borrowing_level, rank(b.mode));
   }
   return std::tuple(rank(a.mode), a.borrowing_level) < std::tuple(rank(b.mode), b.borrowing_level);
+}
+
+bool Assignment::has_more_flavors() const {
+  return std::ranges::any_of(pod_sets, [](const PodSetAssignment& set) {
+    return std::ranges::any_of(set.resources,
+                               [](const ResourceAssignment& each) { return each.last_tried_index != -1; });
+  });
 }
 
 std::vector<FlavorResource> Assignment::columns_to_preempt(const Cache& cache) const {

@@ -66,6 +66,8 @@ struct Assignment {
   Usage usage{};
   PendingReason no_fit_reason = PendingReason::None;
 
+  /// True if flavors are left that the search has not tried.
+  bool has_more_flavors() const;
   /// Columns in mode Preempt, each once.
   std::vector<FlavorResource> columns_to_preempt(const Cache& cache) const;
   /// What the assignment gives, to be recorded.

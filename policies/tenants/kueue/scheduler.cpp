@@ -177,6 +177,7 @@ CycleResult Scheduler::run_cycle(Instant now) {
 
 std::vector<Scheduler::Entry> Scheduler::nominate() {
   std::vector<Entry> entries;
+  entries.reserve(waiting_.size());
   for (QueueId queue = 0; queue < waiting_.size(); ++queue) {
     if (!cache_.queue(queue).is_active) continue;
     const auto head = waiting_[queue].head();
@@ -261,28 +262,46 @@ const TriedFlavors* Scheduler::tried_of(WorkloadId id) {
   return workload.tried.get();
 }
 
+void Scheduler::process_by_key(std::vector<Entry>& entries, const std::vector<std::size_t>& which,
+                               CycleResult& result) {
+  struct Place {
+    EntryKey key;
+    Entry* entry;
+  };
+  std::vector<Place> places;
+  places.reserve(which.size());
+  for (const std::size_t i : which) {
+    Entry& entry = entries[i];
+    if (entry.assignment.mode == AssignmentMode::NoFit) {
+      process(entry, result);  // that changes nothing for others
+      continue;
+    }
+    const WorkloadInfo& workload = cache_.workload(entry.workload);
+    places.push_back({{.borrowing_level = entry.assignment.borrowing_level,
+                       .priority = workload.priority,
+                       .queue_time = workload.queue_time,
+                       .awaits_preemptions = workload.awaits_preemptions},
+                      &entry});
+  }
+  const Gates& gates = cache_.settings().gates;
+  std::ranges::sort(places, [&](const Place& a, const Place& b) {
+    if (comes_first(a.key, b.key, gates)) return true;
+    // Of entries that tie, the one that came first goes first, in whatever order queues are written.
+    return !comes_first(b.key, a.key, gates) && a.entry->workload < b.entry->workload;
+  });
+  for (const Place& place : places)
+    process(*place.entry, result);
+}
+
 void Scheduler::process_all(std::vector<Entry>& entries, CycleResult& result) {
   std::vector<std::size_t> order;
+  order.reserve(entries.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (!entries[i].is_misconfigured) order.push_back(i);
   }
+  if (!cache_.settings().fair_sharing) return process_by_key(entries, order, result);
   // Of entries that tie, the one that came first goes first, in whatever order queues are written.
   std::ranges::sort(order, {}, [&](std::size_t i) { return entries[i].workload; });
-  if (!cache_.settings().fair_sharing) {
-    const auto key = [&](std::size_t i) {
-      const WorkloadInfo& workload = cache_.workload(entries[i].workload);
-      return EntryKey{.borrowing_level = entries[i].assignment.borrowing_level,
-                      .priority = workload.priority,
-                      .queue_time = workload.queue_time,
-                      .awaits_preemptions = workload.awaits_preemptions};
-    };
-    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-      return comes_first(key(a), key(b), cache_.settings().gates);
-    });
-    for (const std::size_t i : order)
-      process(entries[i], result);
-    return;
-  }
   std::vector<Contender> contenders;
   for (const std::size_t i : order) {
     const WorkloadInfo& workload = cache_.workload(entries[i].workload);
@@ -431,14 +450,16 @@ bool Scheduler::record_tried(const Entry& entry) {
   const bool forgets =
       entry.reason == RequeueReason::PendingPreemption ||
       (entry.is_skipped && !cache_.settings().gates.flavor_fungibility_preserve_scan_progress);
-  auto tried = std::make_unique<TriedFlavors>(TriedFlavors{
-      .cycle = cycle_, .generation = cache_.queue(workload.queue).generation, .shape = workload.shape});
-  for (const PodSetAssignment& set : entry.assignment.pod_sets) {
-    auto& indices = tried->last_index.emplace_back();
-    for (const ResourceAssignment& each : set.resources)
-      indices.emplace_back(each.resource, each.last_tried_index);
+  std::unique_ptr<TriedFlavors> tried;
+  if (!forgets && entry.assignment.has_more_flavors()) {
+    tried = std::make_unique<TriedFlavors>(TriedFlavors{
+        .cycle = cycle_, .generation = cache_.queue(workload.queue).generation, .shape = workload.shape});
+    for (const PodSetAssignment& set : entry.assignment.pod_sets) {
+      auto& indices = tried->last_index.emplace_back();
+      for (const ResourceAssignment& each : set.resources)
+        indices.emplace_back(each.resource, each.last_tried_index);
+    }
   }
-  if (forgets || !tried->has_more()) tried.reset();
   const bool is_same =
       tried && workload.tried ? tried->last_index == workload.tried->last_index : !tried && !workload.tried;
   workload.tried = std::move(tried);

@@ -88,6 +88,9 @@ class Scheduler {
   /// Flavors that the last attempt tried, if that still counts.
   const TriedFlavors* tried_of(WorkloadId id);
   void process_all(std::vector<Entry>& entries, CycleResult& result);
+  /// Without fair sharing: in the order of their keys.
+  void process_by_key(std::vector<Entry>& entries, const std::vector<std::size_t>& which,
+                      CycleResult& result);
   void process(Entry& entry, CycleResult& result);
   void recompute(Entry& entry);
   bool overlaps(const Entry& entry) const;

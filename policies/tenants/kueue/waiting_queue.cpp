@@ -1,6 +1,7 @@
 #include "policies/tenants/kueue/waiting_queue.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace vtrain::kueue {
 
@@ -33,24 +34,60 @@ bool WaitingOrder::operator()(WorkloadId a, WorkloadId b) const {
 }
 
 WaitingQueue::ShapeQueue& WaitingQueue::shape_queue(WorkloadId id) {
-  return shapes_.try_emplace(cache_->workload(id).shape, ShapeQueue{.workloads = Ordered(order_)})
-      .first->second;
+  const ShapeId shape = cache_->workload(id).shape;
+  const auto found = shapes_.find(shape);
+  if (found != shapes_.end()) return found->second;
+  return shapes_.emplace(shape, ShapeQueue{.workloads = Ordered(order_)}).first->second;
+}
+
+std::vector<WaitingQueue::Head>::iterator WaitingQueue::find_head(WorkloadId id) {
+  return std::ranges::lower_bound(heads_, id, order_, &Head::workload);
+}
+
+void WaitingQueue::skip_parked() {
+  while (first_open_ < heads_.size() && is_parked(*heads_[first_open_].shape))
+    ++first_open_;
 }
 
 void WaitingQueue::show_head(ShapeQueue& shape) {
-  if (!shape.is_parked && !shape.workloads.empty()) heads_.insert(*shape.workloads.begin());
+  if (shape.workloads.empty()) return;
+  const WorkloadId first = *shape.workloads.begin();
+  const auto place = heads_.insert(find_head(first), Head{first, &shape});
+  const auto position = static_cast<std::size_t>(place - heads_.begin());
+  if (!is_parked(shape))
+    first_open_ = std::min(first_open_, position);
+  else if (position <= first_open_)
+    ++first_open_;
 }
 
 void WaitingQueue::hide_head(ShapeQueue& shape) {
-  if (!shape.is_parked && !shape.workloads.empty()) heads_.erase(*shape.workloads.begin());
+  if (shape.workloads.empty()) return;
+  const auto place = find_head(*shape.workloads.begin());
+  if (place - heads_.begin() < static_cast<std::ptrdiff_t>(first_open_)) --first_open_;
+  heads_.erase(place);
+  skip_parked();
 }
 
 void WaitingQueue::push(WorkloadId id) {
   ShapeQueue& shape = shape_queue(id);
+  if (shape.workloads.empty() || order_(id, *shape.workloads.begin())) {
+    hide_head(shape);
+    shape.workloads.insert(id);
+    show_head(shape);
+  } else {
+    shape.workloads.insert(id);
+  }
+  ++(is_parked(shape) ? num_parked_ : num_queued_);
+}
+
+void WaitingQueue::take(ShapeQueue& shape, WorkloadId id) {
+  if (*shape.workloads.begin() != id) {
+    shape.workloads.erase(id);
+    return;
+  }
   hide_head(shape);
-  shape.workloads.insert(id);
+  shape.workloads.erase(id);
   show_head(shape);
-  ++(shape.is_parked ? num_parked_ : num_queued_);
 }
 
 void WaitingQueue::erase(WorkloadId id) {
@@ -61,63 +98,53 @@ void WaitingQueue::erase(WorkloadId id) {
   }
   const auto found = shapes_.find(cache_->workload(id).shape);
   if (found == shapes_.end() || !found->second.workloads.contains(id)) return;
-  ShapeQueue& shape = found->second;
-  hide_head(shape);
-  shape.workloads.erase(id);
-  show_head(shape);
-  --(shape.is_parked ? num_parked_ : num_queued_);
+  take(found->second, id);
+  --(is_parked(found->second) ? num_parked_ : num_queued_);
 }
 
 void WaitingQueue::park(WorkloadId id, bool with_its_shape) {
-  ShapeQueue& shape = shape_queue(id);
-  if (shape.is_parked || !shape.workloads.contains(id)) return;
-  hide_head(shape);
+  const bool is_head = first_open_ < heads_.size() && heads_[first_open_].workload == id;
+  ShapeQueue& shape = is_head ? *heads_[first_open_].shape : shape_queue(id);
+  if (!is_head && (is_parked(shape) || !shape.workloads.contains(id))) return;
   if (with_its_shape) {
-    shape.is_parked = true;
-    parked_shapes_.push_back(cache_->workload(id).shape);
+    shape.parked_in = round_;
     num_queued_ -= shape.workloads.size();
     num_parked_ += shape.workloads.size();
+    skip_parked();
     return;
   }
-  shape.workloads.erase(id);
+  take(shape, id);
   parked_alone_.insert(id);
   --num_queued_;
   ++num_parked_;
-  show_head(shape);
 }
 
 bool WaitingQueue::return_parked() {
   const bool had_any = num_parked_ > 0;
-  for (const ShapeId id : parked_shapes_) {
-    ShapeQueue& shape = shapes_.at(id);
-    shape.is_parked = false;
-    num_queued_ += shape.workloads.size();
-    num_parked_ -= shape.workloads.size();
-    show_head(shape);
-  }
-  parked_shapes_.clear();
-  for (const WorkloadId id : std::exchange(parked_alone_, {})) {
-    --num_parked_;
+  ++round_;
+  first_open_ = 0;
+  num_queued_ += num_parked_ - parked_alone_.size();
+  num_parked_ = 0;
+  for (const WorkloadId id : std::exchange(parked_alone_, {}))
     push(id);
-  }
   return had_any;
 }
 
 std::optional<WorkloadId> WaitingQueue::head() const {
   if (sticky_ != kNone && !is_parked(sticky_)) return sticky_;
-  return heads_.empty() ? std::nullopt : std::optional(*heads_.begin());
+  return first_open_ == heads_.size() ? std::nullopt : std::optional(heads_[first_open_].workload);
 }
 
 bool WaitingQueue::is_parked(WorkloadId id) const {
   if (parked_alone_.contains(id)) return true;
   const auto found = shapes_.find(cache_->workload(id).shape);
-  return found != shapes_.end() && found->second.is_parked && found->second.workloads.contains(id);
+  return found != shapes_.end() && is_parked(found->second) && found->second.workloads.contains(id);
 }
 
 std::vector<WorkloadId> WaitingQueue::queued() const {
   std::vector<WorkloadId> all;
   for (const auto& [id, shape] : shapes_) {
-    if (!shape.is_parked) all.insert(all.end(), shape.workloads.begin(), shape.workloads.end());
+    if (!is_parked(shape)) all.insert(all.end(), shape.workloads.begin(), shape.workloads.end());
   }
   std::ranges::sort(all, order_);
   return all;
@@ -126,7 +153,7 @@ std::vector<WorkloadId> WaitingQueue::queued() const {
 std::vector<WorkloadId> WaitingQueue::parked() const {
   std::vector<WorkloadId> all(parked_alone_.begin(), parked_alone_.end());
   for (const auto& [id, shape] : shapes_) {
-    if (shape.is_parked) all.insert(all.end(), shape.workloads.begin(), shape.workloads.end());
+    if (is_parked(shape)) all.insert(all.end(), shape.workloads.begin(), shape.workloads.end());
   }
   std::ranges::sort(all, order_);
   return all;

@@ -2,13 +2,13 @@
 /// pointless.
 ///
 /// Rules: Kueue, commit ff69552. Workloads of one shape are decided alike, so a queue of a shape is parked
-/// and returns as a whole: that costs no more for many workloads than for one.
+/// as a whole: that costs no more for many workloads than for one. All shapes return at once, in O(1).
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "policies/tenants/kueue/cache.hpp"
@@ -52,7 +52,7 @@ struct WaitingOrder {
 /// The waiting workloads of one ClusterQueue.
 class WaitingQueue {
  public:
-  explicit WaitingQueue(const Cache& cache) : cache_(&cache), order_{&cache}, heads_(order_) {}
+  explicit WaitingQueue(const Cache& cache) : cache_(&cache), order_{&cache} {}
 
   /// Adds a workload to the queue; it is parked if its shape is.
   void push(WorkloadId id);
@@ -80,19 +80,30 @@ class WaitingQueue {
   /// All workloads of one shape.
   struct ShapeQueue {
     Ordered workloads;
-    bool is_parked = false;
+    std::uint64_t parked_in = 0;  ///< it is parked if this is the present round
+  };
+  /// First workload of a shape.
+  struct Head {
+    WorkloadId workload = 0;
+    ShapeQueue* shape = nullptr;
   };
 
   ShapeQueue& shape_queue(WorkloadId id);
+  bool is_parked(const ShapeQueue& shape) const { return shape.parked_in == round_; }
+  std::vector<Head>::iterator find_head(WorkloadId id);
   void show_head(ShapeQueue& shape);
   void hide_head(ShapeQueue& shape);
+  /// Takes a workload out of its shape.
+  void take(ShapeQueue& shape, WorkloadId id);
+  void skip_parked();
 
   const Cache* cache_;
   WaitingOrder order_;
-  std::map<ShapeId, ShapeQueue> shapes_;
-  Ordered heads_;                      ///< first workload of each shape that is not parked
+  std::unordered_map<ShapeId, ShapeQueue> shapes_;
+  std::vector<Head> heads_;            ///< of all shapes with workloads, in order
+  std::size_t first_open_ = 0;         ///< the first in `heads_` that is not parked, or their number
+  std::uint64_t round_ = 1;            ///< number of returns
   std::set<WorkloadId> parked_alone_;  ///< parked although their shape is not
-  std::vector<ShapeId> parked_shapes_;
   WorkloadId sticky_ = kNone;
   std::size_t num_queued_ = 0;
   std::size_t num_parked_ = 0;
