@@ -58,9 +58,12 @@ void ElasticFlow::plan_live(const SchedulingPass& pass, WholeSeconds now) {
     live[live_job(id).type.value_or(0)].push_back({id, &live_job(id)});
   for (std::size_t type = 0; type < planners_.size(); ++type) {
     const std::int64_t gpus = by_type == nullptr ? cluster_gpus() : by_type->total()[type];
-    planners_[type].plan_live(
-        {.now = now, .slot = slot(), .cluster_gpus = gpus, .keeps_plans = keeps_plans(pass)},
-        std::move(live[type]));
+    planners_[type].plan_live({.now = now,
+                               .slot = slot(),
+                               .cluster_gpus = gpus,
+                               .drops_hopeless = pass.run_times_differ(),
+                               .keeps_plans = keeps_plans(pass)},
+                              std::move(live[type]));
   }
 }
 

@@ -16,7 +16,9 @@ struct FillContext {
   WholeSeconds slot = 60;
   std::int64_t cluster_gpus = 0;
   WholeSeconds past_slot = 0;  ///< time since a slot began, if jobs that keep their plans set the slots
-  bool keeps_plans = false;    ///< true if planned events happen at their exact second
+  bool drops_hopeless =
+      false;                 ///< true if jobs may turn out to be late, and no longer count when it is certain
+  bool keeps_plans = false;  ///< true if planned events happen at their exact second
 
   /// First beginning of a slot not before `time`.
   WholeSeconds slot_from(WholeSeconds time) const { return align_to_slot(now - past_slot, time, slot); }

@@ -33,8 +33,12 @@ void SharePlanner::plan_live(const FillContext& context, std::vector<PlannerJob>
   std::ranges::sort(last, {}, &PlannedJob::id);
   std::ranges::stable_sort(live, {}, deadline_of);
   grow_to(jobs_, live.size());
+  // Jobs that cannot be in time come last, as each would hold all GPUs that it can.
+  const auto hopeless = std::stable_partition(live.begin(), live.end(),
+                                              [&](const PlannerJob& one) { return !is_hopeless(*one.job); });
+  num_hopeless_ = static_cast<std::size_t>(live.end() - hopeless);
   for (std::size_t i = 0; i < live.size(); ++i)
-    begin_plan_of(jobs_[i], live[i], false);
+    begin_plan_of(jobs_[i], live[i], i + num_hopeless_ >= live.size());
   free_.assign(context_.now, context_.cluster_gpus);
   num_kept_ = 0;
   const bool may_keep = context_.keeps_plans &&
@@ -46,17 +50,14 @@ void SharePlanner::plan_live(const FillContext& context, std::vector<PlannerJob>
   }
   if (num_kept_ == 0) slots_from_ = context_.now;
   for (PlannedJob& planned : planned())
-    planned.is_lost = planned.job->disrupted && planned.is_late();
-  plan_lost_last();
+    planned.is_lost = planned.is_lost || (planned.job->disrupted && planned.is_late());
 }
 
-void SharePlanner::plan_lost_last() {
-  const std::span<PlannedJob> all = planned();
-  if (std::ranges::none_of(all, &PlannedJob::is_lost)) return;
-  // A late job holds all GPUs that it can, which would make the jobs after it late, too.
-  std::ranges::stable_partition(all, [](const PlannedJob& job) { return !job.is_lost; });
-  free_.assign(context_.now, context_.cluster_gpus);
-  plan(all, free_, false);
+bool SharePlanner::is_hopeless(const SlottedJob& job) const {
+  if (!context_.drops_hopeless || job.best_effort) return false;
+  const double fastest =
+      job.levels->at_most(GpuCount(static_cast<std::int32_t>(job.max_gpus))).iterations_per_s;
+  return static_cast<double>(job.deadline - context_.now) * fastest < job.iterations_left;
 }
 
 std::size_t SharePlanner::keep_plan(std::size_t late) {
@@ -81,9 +82,9 @@ bool SharePlanner::test(std::vector<PlannerJob> newcomers, bool always) {
   const auto deadline = [](const PlannedJob& planned) { return planned.job->deadline; };
   std::ranges::stable_sort(newcomers, {}, deadline_of);
   const std::span<PlannedJob> old = planned();
-  // Jobs that keep their plans stay before all others, lost ones behind.
-  const auto num_lost = static_cast<std::size_t>(std::ranges::count_if(old, &PlannedJob::is_lost));
-  const auto ordered = old.subspan(num_kept_, old.size() - num_kept_ - num_lost);
+  // Jobs that keep their plans stay before all others, hopeless ones behind.
+  const std::size_t num_in_order = old.size() - num_hopeless_;
+  const auto ordered = old.subspan(num_kept_, num_in_order - num_kept_);
   const auto first_behind = std::ranges::upper_bound(ordered, deadline_of(newcomers.front()), {}, deadline);
   trial_begin_ = num_kept_ + static_cast<std::size_t>(first_behind - ordered.begin());
   const auto forbids = [](const PlannedJob& job) { return job.is_late() && !job.is_lost; };

@@ -43,8 +43,8 @@ class SharePlanner {
   /// Gives the job at a place of the order its plan of the last decision, and plans all others again after
   /// it. Returns the place of the first one that is late then.
   std::size_t keep_plan(std::size_t late);
-  /// Plans lost jobs anew, after all others.
-  void plan_lost_last();
+  /// True if a job cannot be in time on any number of GPUs, where such jobs are planned last.
+  bool is_hopeless(const SlottedJob& job) const;
   /// Plans jobs one after another on the free GPUs and subtracts the GPUs that they hold. Returns the place
   /// of the job at which it stopped, or their number.
   std::size_t plan(std::span<PlannedJob> jobs, GpuTimeline& free, bool stop_when_late);
@@ -58,6 +58,7 @@ class SharePlanner {
   std::vector<PlannedJob> jobs_;  ///< live jobs in the order of planning
   std::size_t num_live_ = 0;
   GpuTimeline free_;                    ///< GPUs that these jobs leave
+  std::size_t num_hopeless_ = 0;        ///< number of jobs that come last
   std::size_t num_kept_ = 0;            ///< number of jobs that keep their plans; these come first
   std::vector<PlannedJob> last_jobs_;   ///< plans of the last decision, by id
   std::size_t num_last_ = 0;            ///<   number of these plans

@@ -226,7 +226,6 @@ std::vector<std::uint32_t> SlottedPolicy::take_arrivals(SchedulingPass& pass) {
       continue;
     }
     live.best_effort = !job.has_deadline();
-    live.disrupted = pass.run_times_differ();
     live.deadline = live.best_effort
                         ? kNever
                         : std::chrono::floor<std::chrono::seconds>(job.deadline.time_since_epoch()).count();

@@ -62,8 +62,7 @@ struct SlottedJob {
   double iterations_left = 0;
   WholeSeconds deadline = 0;
   bool best_effort = false;
-  /// True if a plan with which it was in time may not hold: nodes went out of service while it was live, had
-  /// no room for it where plans are kept, or run times differ from the predicted ones.
+  /// True if nodes went out of service while it was live or, where plans are kept, had no room for it.
   bool disrupted = false;
   bool planned = false;                    ///< true if its planned end is an event
   std::int64_t gpus = 0;                   ///< GPUs held since the last decision

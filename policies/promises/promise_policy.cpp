@@ -215,7 +215,7 @@ void PromisePolicy::take_arrivals(SchedulingPass& pass) {
   }
 }
 
-PlanRequest PromisePolicy::request(const LiveJob& job) const {
+WorkRequest PromisePolicy::request(const LiveJob& job) const {
   return {.gears = job.gears,
           .left = job.left_now,
           .now = now_,
@@ -257,7 +257,7 @@ bool PromisePolicy::plan_all_again(LiveJob& newcomer) {
   for (const LiveJob* job : all) {
     std::optional<WorkPlan> plan = calendar.defer(request(*job));
     if (!plan && job != &newcomer && job->aim < job->deadline) {
-      PlanRequest without_margin = request(*job);
+      WorkRequest without_margin = request(*job);
       without_margin.deadline = job->deadline;
       plan = calendar.defer(without_margin);
     }

@@ -101,7 +101,7 @@ class PromisePolicy final : public Policy {
   void drop_lost_plans();
   void take_arrivals(SchedulingPass& pass);
   std::vector<Gear> gears_of(const SchedulingPass& pass, const Job& job) const;
-  PlanRequest request(const LiveJob& job) const;
+  WorkRequest request(const LiveJob& job) const;
   /// Books the work that a job has done on its gang.
   static void book(const SchedulingPass& pass, LiveJob& job);
   static double left_now(const SchedulingPass& pass, const LiveJob& job);

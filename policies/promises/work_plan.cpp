@@ -88,7 +88,7 @@ bool PlanCalendar::is_free(std::uint32_t pool, PlanTime from, PlanTime until, st
   return true;
 }
 
-std::optional<WorkPlan> PlanCalendar::start_now(const PlanRequest& request) const {
+std::optional<WorkPlan> PlanCalendar::start_now(const WorkRequest& request) const {
   std::optional<WorkPlan> best;
   for (std::uint32_t i = 0; i < request.gears.size(); ++i) {
     const Gear& gear = request.gears[i];
@@ -102,7 +102,7 @@ std::optional<WorkPlan> PlanCalendar::start_now(const PlanRequest& request) cons
   return best;
 }
 
-std::optional<WorkPlan> PlanCalendar::defer(const PlanRequest& request) const {
+std::optional<WorkPlan> PlanCalendar::defer(const WorkRequest& request) const {
   std::optional<WorkPlan> best;
   for (std::size_t first = 0; first < request.gears.size();) {
     const std::span<const Gear> gears = gears_of(request.gears, first);
@@ -121,7 +121,7 @@ std::optional<WorkPlan> PlanCalendar::defer(const PlanRequest& request) const {
   return best;
 }
 
-std::optional<WorkPlan> PlanCalendar::defer_in(const PlanRequest& request, std::span<const Gear> gears,
+std::optional<WorkPlan> PlanCalendar::defer_in(const WorkRequest& request, std::span<const Gear> gears,
                                                std::uint32_t first_gear, bool first_has_setup) const {
   const GpuTimeline& free = free_[gears.front().pool];
   const auto steps = free.steps();

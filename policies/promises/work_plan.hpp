@@ -54,7 +54,7 @@ struct WorkPlan {
 };
 
 /// Work to be planned.
-struct PlanRequest {
+struct WorkRequest {
   std::span<const Gear> gears;  ///< ascending by GPUs within a pool
   double left = 0;              ///< iterations
   PlanTime now = 0;
@@ -82,14 +82,14 @@ class PlanCalendar {
   void add(const WorkPlan& plan, std::span<const Gear> gears, std::int64_t times = 1);
   /// Plans a job as late as possible on the GPUs that are free. None if it cannot be in time for certain.
   /// O(levels x steps).
-  std::optional<WorkPlan> defer(const PlanRequest& request) const;
+  std::optional<WorkPlan> defer(const WorkRequest& request) const;
   /// Plans the first start of a job now, without a stop to its end, on the fewest GPUs that suffice.
-  std::optional<WorkPlan> start_now(const PlanRequest& request) const;
+  std::optional<WorkPlan> start_now(const WorkRequest& request) const;
   /// True if this many GPUs of a pool are free all the time.
   bool is_free(std::uint32_t pool, PlanTime from, PlanTime until, std::int64_t gpus) const;
 
  private:
-  std::optional<WorkPlan> defer_in(const PlanRequest& request, std::span<const Gear> gears,
+  std::optional<WorkPlan> defer_in(const WorkRequest& request, std::span<const Gear> gears,
                                    std::uint32_t first_gear, bool first_has_setup) const;
 
   std::vector<GpuTimeline> free_;  ///< by pool

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   LiveState state;
   if (!add_dump(std::string(reinterpret_cast<const char*>(data), size), "fuzz", state)) return 0;
   RunTimeBook book;
-  for (const ListedJob& job : state.jobs)
+  for (const DumpedJob& job : state.jobs)
     book.add(job);
   for (const PlacementKind placement : {PlacementKind::Count, PlacementKind::Yarn}) {
     const auto made = make_cluster_now(state, book, {.placement = placement});

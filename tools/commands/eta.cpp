@@ -74,12 +74,12 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
   const auto state = read_live_state(arguments.now);
   if (!state) return fail(in_option("--now", state.error()));
   RunTimeBook book;
-  for (const ListedJob& job : state->jobs)
+  for (const DumpedJob& job : state->jobs)
     book.add(job);
   if (!arguments.history.empty()) {
     const auto past = read_live_state(arguments.history);
     if (!past) return fail(in_option("--history", past.error()));
-    for (const ListedJob& job : past->jobs)
+    for (const DumpedJob& job : past->jobs)
       book.add(job);
   }
   ClusterNowOptions options;
@@ -98,7 +98,7 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
   if (!cluster) return fail(in_option("--now", cluster.error()));
   cluster->question.policy = arguments.policy;
   if (arguments.policy == "slurm" || arguments.policy.starts_with("slurm:")) {
-    for (const ListedPartition& partition : state->partitions) {
+    for (const DumpedPartition& partition : state->partitions) {
       if (partition.state == "UP") cluster->partitions.push_back(partition.name);
     }
   }

@@ -72,7 +72,7 @@ class Builder {
     for (const auto& [text, count] : state_.remarks)
       made_.assumed[text] += count;
     if (!state_.reservations.empty()) ++made_.assumed["reservations are not kept"];
-    for (const ListedJob& job : state_.jobs) {
+    for (const DumpedJob& job : state_.jobs) {
       if (auto added = add(job); !added) return fail(std::move(added.error()));
     }
     put_in_order();
@@ -98,7 +98,7 @@ class Builder {
       if (has_passed && (!latest || *time > *latest)) latest = time;
       if (!first || *time < *first) first = time;
     };
-    for (const ListedJob& job : state_.jobs) {
+    for (const DumpedJob& job : state_.jobs) {
       see(job.submit, true);
       see(job.evaluated, true);
       see(job.start, true);
@@ -120,7 +120,7 @@ class Builder {
       cluster = *options_.cluster;
       return {};
     }
-    for (const ListedNode& node : state_.nodes) {
+    for (const DumpedNode& node : state_.nodes) {
       if (node.gpus == 0) continue;
       if (node.gpus_in_use > node.gpus || node.gpus > kMostGpus)
         return fail({.field = node.name,
@@ -154,7 +154,7 @@ class Builder {
     return SimTime(std::chrono::seconds(std::max<std::int64_t>(seconds - made_.origin, 0)));
   }
 
-  Result<void> add(const ListedJob& job) {
+  Result<void> add(const DumpedJob& job) {
     if (!job.is_pending() && !job.is_running()) return {};
     if (job.gpus == 0) {
       ++made_.assumed["jobs without GPUs are left out"];
@@ -177,7 +177,7 @@ class Builder {
     return {};
   }
 
-  std::optional<std::string_view> stuck_reason(const ListedJob& job) const {
+  std::optional<std::string_view> stuck_reason(const DumpedJob& job) const {
     const auto found = std::ranges::find(kStuck, job.reason, &StuckReason::word);
     if (found != kStuck.end()) return found->text;
     if (job.priority == 0) return "held";
@@ -185,21 +185,21 @@ class Builder {
   }
 
   /// The time limit of a job, or that of its partition; 0: none.
-  std::int64_t limit_of(const ListedJob& job) {
+  std::int64_t limit_of(const DumpedJob& job) {
     if (job.time_limit_s) return *job.time_limit_s;
     for (const std::string& name : job.partitions) {
-      const auto found = std::ranges::find(state_.partitions, name, &ListedPartition::name);
+      const auto found = std::ranges::find(state_.partitions, name, &DumpedPartition::name);
       if (found != state_.partitions.end() && found->most_time_s) return *found->most_time_s;
     }
     return 0;
   }
 
   /// The type of GPUs that a job must have: its own, or the only one of its partitions.
-  std::string type_of(const ListedJob& job) {
+  std::string type_of(const DumpedJob& job) {
     if (!job.gpu_type.empty() || types_.size() < 2) return lower_case(job.gpu_type);
     std::set<std::string> allowed;
     for (const std::string& name : job.partitions) {
-      const auto found = std::ranges::find(state_.partitions, name, &ListedPartition::name);
+      const auto found = std::ranges::find(state_.partitions, name, &DumpedPartition::name);
       if (found == state_.partitions.end()) return "";
       for (const std::string& node : found->nodes) {
         if (const auto type = type_of_node_.find(node); type != type_of_node_.end())
@@ -212,7 +212,7 @@ class Builder {
     return "";
   }
 
-  Result<void> add_one(const ListedJob& listed, const std::string& id) {
+  Result<void> add_one(const DumpedJob& listed, const std::string& id) {
     Workload& workload = made_.question.workload;
     Entry entry;
     Job& job = entry.job;
@@ -259,7 +259,7 @@ class Builder {
     return {};
   }
 
-  void add_requirements(const ListedJob& listed, Job& job) {
+  void add_requirements(const DumpedJob& listed, Job& job) {
     JobRequirements& needs = made_.question.workload.add_requirements(job);
     needs.num_nodes = static_cast<std::int32_t>(std::min<std::int64_t>(listed.nodes_wanted, kMostGpus));
     if (listed.gpus % listed.nodes_wanted == 0)
@@ -285,7 +285,7 @@ class Builder {
   }
 
   /// Gives a running job its place on nodes, as evenly as its GPUs divide.
-  void place(const ListedJob& listed, LiveJob& live) {
+  void place(const DumpedJob& listed, LiveJob& live) {
     if (nodes_.empty()) return;
     std::vector<std::uint32_t> nodes;
     for (const std::string& name : listed.nodes) {

@@ -11,20 +11,20 @@
 namespace vtrain {
 
 /// Place of a job in an array of jobs.
-struct ListedArray {
+struct DumpedArray {
   std::string job_id{};                        ///< id of the array
   std::string tasks{};                         ///< numbers of its tasks, as `2-9%2`
   std::optional<std::int64_t> most_running{};  ///< most of them that run at once; none: all
 };
 
 /// Place of a job in a heterogeneous job, whose parts start together.
-struct ListedPart {
+struct DumpedPart {
   std::string job_id{};     ///< id of the first part
   std::int64_t offset = 0;  ///< number of the part, from 0
 };
 
 /// A job that waits, runs or has just ended. Instants are seconds since 1970.
-struct ListedJob {
+struct DumpedJob {
   std::string id{};                              ///< unique in the cluster
   std::string name{};                            ///< name that its user gave
   std::string user{};                            ///< user
@@ -50,15 +50,15 @@ struct ListedJob {
   std::string dependency{};                      ///< jobs that it waits for, as the scheduler writes them
   std::string reservation{};                     ///< reservation that it must use
   std::string comment{};                         ///< free text of its user
-  std::optional<ListedArray> array{};
-  std::optional<ListedPart> part{};
+  std::optional<DumpedArray> array{};
+  std::optional<DumpedPart> part{};
 
   bool is_pending() const { return state == "PENDING"; }
   bool is_running() const { return state == "RUNNING"; }
 };
 
 /// A node with its GPUs, all of one type.
-struct ListedNode {
+struct DumpedNode {
   std::string name{};
   std::string state{};           ///< such as `MIXED` or `IDLE+DRAIN`
   bool takes_jobs = true;        ///< false: down, drained, in maintenance
@@ -72,7 +72,7 @@ struct ListedNode {
 };
 
 /// A partition, or queue, with its limits.
-struct ListedPartition {
+struct DumpedPartition {
   std::string name{};
   std::string state{};                        ///< `UP`, or why it starts no jobs
   std::vector<std::string> nodes{};           ///< its nodes
@@ -83,7 +83,7 @@ struct ListedPartition {
 };
 
 /// Nodes that are kept for some users for some time.
-struct ListedReservation {
+struct DumpedReservation {
   std::string name{};
   std::int64_t start = 0;               ///< first second, since 1970
   std::int64_t end = 0;                 ///< end
@@ -96,10 +96,10 @@ struct ListedReservation {
 /// The state of a cluster.
 struct LiveState {
   std::optional<std::int64_t> now{};  ///< instant of the state, in seconds since 1970; none: unknown
-  std::vector<ListedJob> jobs{};
-  std::vector<ListedNode> nodes{};
-  std::vector<ListedPartition> partitions{};
-  std::vector<ListedReservation> reservations{};
+  std::vector<DumpedJob> jobs{};
+  std::vector<DumpedNode> nodes{};
+  std::vector<DumpedPartition> partitions{};
+  std::vector<DumpedReservation> reservations{};
   /// Omissions and oddities, with their numbers.
   std::map<std::string, std::int64_t, std::less<>> remarks{};
 

@@ -18,7 +18,7 @@ void complete(Value& value, Value&& other) {
 }
 
 /// Adds what another dump knows more of a job.
-void complete_job(ListedJob& job, ListedJob&& other, LiveState& state) {
+void complete_job(DumpedJob& job, DumpedJob&& other, LiveState& state) {
   if (job.state != other.state) {
     state.remark("jobs whose state differs between files: that of the first is taken");
     return;
@@ -54,7 +54,7 @@ Result<void> join_jobs(LiveState& state, LiveState&& added, const std::string& f
   for (std::size_t i = 0; i < state.jobs.size(); ++i)
     places.emplace(state.jobs[i].id, i);
   const std::size_t before = state.jobs.size();
-  for (ListedJob& job : added.jobs) {
+  for (DumpedJob& job : added.jobs) {
     const auto [found, is_new] = places.emplace(job.id, state.jobs.size());
     if (is_new) {
       state.jobs.push_back(std::move(job));
@@ -69,12 +69,12 @@ Result<void> join_jobs(LiveState& state, LiveState&& added, const std::string& f
 
 /// Counts jobs and nodes that contradict each other.
 void check_use(LiveState& state) {
-  std::unordered_map<std::string_view, const ListedNode*> nodes;
-  for (const ListedNode& node : state.nodes) {
+  std::unordered_map<std::string_view, const DumpedNode*> nodes;
+  for (const DumpedNode& node : state.nodes) {
     nodes.emplace(node.name, &node);
     if (node.gpus_in_use > node.gpus) state.remark("nodes on which more GPUs are in use than there are");
   }
-  for (const ListedJob& job : state.jobs) {
+  for (const DumpedJob& job : state.jobs) {
     if (!job.is_running()) continue;
     std::int64_t most = 0;
     bool is_known = !nodes.empty();

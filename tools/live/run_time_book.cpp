@@ -76,7 +76,7 @@ void RunTimeBook::add(const RunTimeKey& key, double seconds) {
   all_parts_.add(part);
 }
 
-void RunTimeBook::add(const ListedJob& job) {
+void RunTimeBook::add(const DumpedJob& job) {
   if (!job.start || !job.end || *job.end <= *job.start) return;
   add({.user = job.user, .name = job.name, .gpus = job.gpus, .limit_s = job.time_limit_s.value_or(0)},
       static_cast<double>(*job.end - *job.start));

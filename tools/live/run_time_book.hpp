@@ -49,7 +49,7 @@ class RunTimeBook {
   /// Adds a job that ran for some seconds, above 0.
   void add(const RunTimeKey& key, double seconds);
   /// Adds a job that has started and ended; others change nothing.
-  void add(const ListedJob& job);
+  void add(const DumpedJob& job);
   /// Run times of a job, none above its limit. Amortised O(1) for known kinds of jobs.
   RunTimeGuess guess(const RunTimeKey& key) const;
   /// Number of past jobs.

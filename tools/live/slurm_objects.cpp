@@ -145,7 +145,7 @@ const Names kPerNode = {"TresPerNode", "tres_per_node", "TRES_PER_NODE"};
 const Names kPerJob = {"TresPerJob", "tres_per_job"};
 
 /// Nodes, CPUs and GPUs that a job asks for or holds.
-void read_size(const LiveRecord& record, RecordReader& reader, ListedJob& job) {
+void read_size(const LiveRecord& record, RecordReader& reader, DumpedJob& job) {
   const std::string_view requested = record[kRequested];
   const std::string_view allocated = record[kAllocated];
   const std::string_view list = allocated.empty() ? requested : allocated;
@@ -166,17 +166,17 @@ void read_size(const LiveRecord& record, RecordReader& reader, ListedJob& job) {
   if (job.gpu_type.empty() && !type.empty()) job.gpu_type = type;
 }
 
-void read_array(const LiveRecord& record, RecordReader& reader, ListedJob& job) {
+void read_array(const LiveRecord& record, RecordReader& reader, DumpedJob& job) {
   const std::string_view of = record[{"ArrayJobId", "array_job_id", "array/job_id", "ARRAY_JOB_ID"}];
   const std::string_view tasks = record[{"ArrayTaskId", "array_task_string", "array_task_id", "array/task",
                                          "array/task_id", "ARRAY_TASK_ID"}];
   const std::string_view shown = record[{"JOBID shown", "JobID"}];
   if (!of.empty() && of != "0" && !tasks.empty()) {
-    job.array = ListedArray{.job_id = std::string(of), .tasks = std::string(tasks)};
+    job.array = DumpedArray{.job_id = std::string(of), .tasks = std::string(tasks)};
   } else if (const auto [first, rest] = split_once(shown, '_'); rest) {
     std::string_view numbers = *rest;
     if (numbers.starts_with('[')) numbers = numbers.substr(1, numbers.size() - 2);
-    job.array = ListedArray{.job_id = std::string(first), .tasks = std::string(numbers)};
+    job.array = DumpedArray{.job_id = std::string(first), .tasks = std::string(numbers)};
   }
   if (!job.array) return;
   job.array->most_running =
@@ -210,7 +210,7 @@ Object* known_by_name(std::vector<Object>& list, std::string_view name) {
 
 Result<void> add_slurm_job(const LiveRecord& record, LiveState& state) {
   RecordReader reader(record);
-  ListedJob job{.id = reader.text(kJobId)};
+  DumpedJob job{.id = reader.text(kJobId)};
   if (job.id.empty()) return fail(record.error_at(kJobId, "missing"));
   // A step of a job, as `17.batch`.
   if (job.id.find('.') != std::string::npos) return {};
@@ -249,10 +249,10 @@ Result<void> add_slurm_job(const LiveRecord& record, LiveState& state) {
   const std::string_view part_of = record[{"HetJobId", "het_job_id", "het/job_id"}];
   if (!part_of.empty() && part_of != "0") {
     const auto offset = reader.integer({"HetJobOffset", "het_job_offset", "het/job_offset"});
-    job.part = ListedPart{.job_id = std::string(part_of), .offset = offset.value_or(0)};
+    job.part = DumpedPart{.job_id = std::string(part_of), .offset = offset.value_or(0)};
   } else if (const auto [first, offset] = split_once(record[{"JOBID shown", "JobID"}], '+'); offset) {
     if (const auto number = parse_integer(*offset, 0, kMostCount))
-      job.part = ListedPart{.job_id = std::string(first), .offset = *number};
+      job.part = DumpedPart{.job_id = std::string(first), .offset = *number};
   }
   if (reader.error()) return fail(*reader.error());
   state.jobs.push_back(std::move(job));
@@ -262,7 +262,7 @@ Result<void> add_slurm_job(const LiveRecord& record, LiveState& state) {
 Result<void> add_slurm_node(const LiveRecord& record, LiveState& state) {
   RecordReader reader(record);
   const Names kName = {"NodeName", "name", "NODELIST", "HOSTNAMES"};
-  ListedNode node{.name = reader.text(kName)};
+  DumpedNode node{.name = reader.text(kName)};
   if (node.name.empty()) return fail(record.error_at(kName, "missing"));
   if (known_by_name(state.nodes, node.name) != nullptr) return {};
   node.state = upper_case(record[{"State", "state", "STATE"}]);
@@ -290,7 +290,7 @@ Result<void> add_slurm_node(const LiveRecord& record, LiveState& state) {
 
 Result<void> add_slurm_partition(const LiveRecord& record, LiveState& state) {
   RecordReader reader(record);
-  ListedPartition partition{.name = reader.text({"PartitionName", "name"})};
+  DumpedPartition partition{.name = reader.text({"PartitionName", "name"})};
   if (partition.name.empty()) return fail(record.error_at({"PartitionName", "name"}, "missing"));
   if (known_by_name(state.partitions, partition.name) != nullptr) return {};
   partition.state = upper_case(record[{"State", "partition/state"}]);
@@ -306,7 +306,7 @@ Result<void> add_slurm_partition(const LiveRecord& record, LiveState& state) {
 
 Result<void> add_slurm_reservation(const LiveRecord& record, LiveState& state) {
   RecordReader reader(record);
-  ListedReservation reservation{.name = reader.text({"ReservationName", "name"})};
+  DumpedReservation reservation{.name = reader.text({"ReservationName", "name"})};
   if (reservation.name.empty()) return fail(record.error_at({"ReservationName", "name"}, "missing"));
   if (known_by_name(state.reservations, reservation.name) != nullptr) return {};
   const auto start = reader.instant({"StartTime", "start_time"});

@@ -24,7 +24,7 @@ json or_null(const std::string& text) {
   return text.empty() ? json() : json(text);
 }
 
-json to_json(const ListedJob& job) {
+json to_json(const DumpedJob& job) {
   json object = {{"job_id", std::stoi(job.id)},
                  {"name", job.name},
                  {"user", job.user},
@@ -58,7 +58,7 @@ json to_json(const ListedJob& job) {
   return object;
 }
 
-json to_json(const ListedNode& node) {
+json to_json(const DumpedNode& node) {
   return {{"name", node.name},
           {"state", node.state},
           {"schedulable", node.takes_jobs},
@@ -71,7 +71,7 @@ json to_json(const ListedNode& node) {
           {"reason", or_null(node.reason)}};
 }
 
-json to_json(const ListedPartition& partition) {
+json to_json(const DumpedPartition& partition) {
   return {{"name", partition.name},
           {"state", partition.state},
           {"nodes", partition.nodes},
@@ -81,7 +81,7 @@ json to_json(const ListedPartition& partition) {
           {"priority_job_factor", partition.priority_factor}};
 }
 
-json to_json(const ListedReservation& reservation) {
+json to_json(const DumpedReservation& reservation) {
   return {{"name", reservation.name},        {"start", reservation.start}, {"end", reservation.end},
           {"nodes", reservation.nodes},      {"flags", reservation.flags}, {"users", reservation.users},
           {"accounts", reservation.accounts}};
@@ -112,7 +112,7 @@ std::optional<Live> shared_live() {
 void check_jobs(const Live& live, const LiveState& state, std::size_t count,
                 const std::vector<std::string>& but = {}) {
   std::size_t num_found = 0;
-  for (const ListedJob& job : state.jobs) {
+  for (const DumpedJob& job : state.jobs) {
     json found = to_json(job);
     for (json expected : live.expected["jobs"]) {
       if (expected["job_id"] != found["job_id"]) continue;
@@ -148,9 +148,9 @@ TEST_CASE("live: tables of squeue and sacct have what their columns tell") {
   // squeue lists no jobs that have ended.
   const LiveState queue = live->read({"squeue-all.txt"});
   check_jobs(*live, queue, 40, {"array", "comment"});
-  for (const ListedJob& job : queue.jobs) {
-    if (job.id == "9") CHECK(job.array.value_or(ListedArray{}).tasks == "2-9%2");
-    if (job.id == "16") CHECK(job.array.value_or(ListedArray{}).tasks == "1");
+  for (const DumpedJob& job : queue.jobs) {
+    if (job.id == "9") CHECK(job.array.value_or(DumpedArray{}).tasks == "2-9%2");
+    if (job.id == "16") CHECK(job.array.value_or(DumpedArray{}).tasks == "1");
   }
   // The accounts know nothing of estimates, reasons, dependencies and types.
   const std::vector<std::string> unknown = {"priority", "reason",     "reason_text", "start_estimate",
@@ -189,7 +189,7 @@ TEST_CASE("live: newer JSON has numbers as objects and states as lists") {
   const auto state = read_live_state({&name, 1});
   REQUIRE_MESSAGE(state, state.error().describe());
   REQUIRE(state->jobs.size() == 1);
-  const ListedJob& job = state->jobs.front();
+  const DumpedJob& job = state->jobs.front();
   CHECK(job.is_pending());
   CHECK(job.gpus == 16);
   CHECK(job.gpu_type == "h100");

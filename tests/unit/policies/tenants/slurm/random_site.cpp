@@ -9,7 +9,6 @@
 namespace vtrain::testing {
 namespace {
 
-constexpr const char* kTresNames[] = {"cpu", "node", "gres/gpu"};
 
 /// True one time in `times`.
 bool one_in(RandomStream& random, std::uint64_t times) {
@@ -76,8 +75,8 @@ RandomSite::RandomSite(std::uint64_t seed) {
   has_submit_limits_ = one_in(random, 4);
   rarity_ = one_in(random, 2) ? 1 : 5;
   constexpr const char* kSchedulers[] = {
-      "SchedulerType=sched/backfill\n"
-      "SchedulerParameters=sched_interval=2,bf_interval=1,bf_resolution=1,bf_continue,bf_window=1440\n",
+      ("SchedulerType=sched/backfill\n"
+       "SchedulerParameters=sched_interval=2,bf_interval=1,bf_resolution=1,bf_continue,bf_window=1440\n"),
       "SchedulerType=sched/backfill\nSchedulerParameters=bf_continue,bf_job_part_count_reserve=1\n",
       "SchedulerType=sched/builtin\nSchedulerParameters=sched_interval=2\n"};
   scheduler_ = kSchedulers[random.below(std::size(kSchedulers))];
@@ -330,7 +329,9 @@ std::vector<SiteRule> RandomSite::rules() const {
   for (std::size_t at = 0; at < associations_.size(); ++at) {
     const SiteAssociation& each = associations_[at];
     const auto counts = [&](const SiteJob& job) { return is_below(job.user, at); };
-    for (const auto& [name, limit] : each.limits.group_tres) {
+    for (const auto& group : each.limits.group_tres) {
+      const auto& name = group.first;
+      const auto& limit = group.second;
       add(each.name + " GrpTRES " + name, limit, name, counts,
           [&](const SiteJob& job) { return !is_covered(job, no_qos, name, &SiteLimits::group_tres); });
     }
@@ -352,7 +353,9 @@ std::vector<SiteRule> RandomSite::rules() const {
       return std::ranges::find(list, at) != list.end();
     };
     const auto add_list = [&](const char* name, SiteTres SiteLimits::*list, const auto& counts) {
-      for (const auto& [tres, limit] : qos.limits.*list) {
+      for (const auto& entry : qos.limits.*list) {
+        const auto& tres = entry.first;
+        const auto& limit = entry.second;
         add(fmt::format("{} {} {}", qos.name, name, tres), limit, tres, counts,
             [&](const SiteJob& job) { return !is_covered(job, at, tres, list); });
       }
