@@ -284,6 +284,24 @@ TEST_CASE("promises: a short job gets the GPUs of a long one that has time, and 
   CHECK(result.outcomes[1].state == JobState::Rejected);
 }
 
+TEST_CASE("promises: a job that turns out to be late holds up no other job's promise") {
+  // Job 0 takes 150 s where 100 s were predicted, and cannot be in time from 110 s on. Job 1 has time enough.
+  const Workload workload = make_workload({{0, 100, 8, 110}, {115, 20, 8, 600}});
+  const TakesLonger errors(1.5);
+  const Disruptions disruptions = costs("1s");
+  for (const char* const spec : {"deadline", "elasticflow"}) {
+    for (const Disruptions* const each : {static_cast<const Disruptions*>(nullptr), &disruptions}) {
+      CAPTURE(spec);
+      CAPTURE((each == nullptr));
+      const SimulationResult result =
+          replay(workload, "1x8:a100", spec, {.disruptions = each, .run_time_errors = &errors});
+      CHECK(result.outcomes[0].state == JobState::Completed);
+      CHECK(result.outcomes[1].has_promise());
+      CHECK(result.outcomes[1].finished <= workload.jobs[1].deadline);
+    }
+  }
+}
+
 TEST_CASE("promises: a margin lies between the planned end and the deadline") {
   // The job takes 100 s of its 130.
   const Workload workload = make_workload({{0, 100, 8, 130}});
