@@ -95,8 +95,8 @@ Verdict verdict_on(const WaitErrors& errors);
 
 /// Equal intervals from the first submission to the last one; the last may be shorter.
 struct SubmissionIntervals {
-  SimTime begin{};
-  SimTime end{};
+  SimTime begin{};        ///< first submission
+  SimTime end{};          ///< last submission
   SimDuration length{0};  ///< an hour; a 24th of the time if that is less than a day; 0 if it is empty
 
   /// Number of intervals.

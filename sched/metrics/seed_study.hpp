@@ -33,10 +33,12 @@ class RunValues {
  public:
   /// A replay without values: all are NaN.
   RunValues();
+  /// The values of a replay.
   explicit RunValues(const Summary& summary);
 
   /// Value of a metric, which is an element of `run_metrics`.
   double of(const Metric& metric) const;
+  /// Sets the value of such a metric.
   void set(const Metric& metric, double value);
 
  private:

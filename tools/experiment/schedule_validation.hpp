@@ -15,8 +15,8 @@ namespace vtrain {
 
 /// Waits of one group of jobs.
 struct GroupWaits {
-  std::string name{};  ///< group's name; empty for the jobs without a tenant, queue, ...
-  WaitErrors errors{};
+  std::string name{};   ///< group's name; empty for the jobs without a tenant, queue, ...
+  WaitErrors errors{};  ///< errors of its waits
 };
 
 /// One policy against the record.

@@ -20,10 +20,10 @@ namespace vtrain {
 
 /// A number of a replay that a goal bounds.
 struct SizeMeasure {
-  std::string_view key;    ///< name in `--goal`
-  std::string_view title;  ///< title in tables
-  MetricUnit unit = MetricUnit::Share;
-  bool at_least = true;  ///< more is better: the goal is a lower bound
+  std::string_view key;                 ///< name in `--goal`
+  std::string_view title;               ///< title in tables
+  MetricUnit unit = MetricUnit::Share;  ///< unit of the value
+  bool at_least = true;                 ///< more is better: the goal is a lower bound
   /// Value under one schedule. Percentiles are over all jobs: a job that never ended waits forever.
   double (*value)(const Workload& workload, const RunResult& run) = nullptr;
 };
@@ -50,7 +50,9 @@ class ClusterRange {
   /// `--cluster`: a range that is none, a group without nodes in the first place, more than 64 mixes.
   static Result<ClusterRange> parse(const std::string& text);
 
+  /// Fewest nodes of the first group.
   std::int64_t low() const { return low_; }
+  /// Most nodes of the first group.
   std::int64_t high() const { return high_; }
   /// Number of mixes: combinations of the numbers of nodes of all groups but the first.
   std::size_t num_mixes() const { return mixes_.size(); }
@@ -81,15 +83,15 @@ struct SizePoint {
 
 /// Two sizes, the larger of which is worse.
 struct SizeStep {
-  std::int64_t smaller = 0;
-  std::int64_t larger = 0;
+  std::int64_t smaller = 0;  ///< nodes of the smaller one
+  std::int64_t larger = 0;   ///< nodes of the larger one
   bool misses_goal = false;  ///< true: only the smaller one meets the goal; false: the mean is clearly worse
 };
 
 /// The sizes that were tried with one mix under one policy.
 struct SizeCurve {
-  std::size_t mix = 0;
-  std::size_t policy = 0;
+  std::size_t mix = 0;                          ///< number of the mix in the range
+  std::size_t policy = 0;                       ///< position in `SizeStudy::policies`
   std::map<std::int64_t, SizePoint> points{};   ///< by nodes of the first group
   std::optional<std::int64_t> nodes{};          ///< smallest number whose interval meets the goal
   std::optional<std::int64_t> nodes_by_mean{};  ///< smallest number whose mean meets it
@@ -98,18 +100,18 @@ struct SizeCurve {
 
 /// Answers for all mixes and policies.
 struct SizeStudy {
-  SizeGoal goal{};
-  std::vector<std::string> policies{};
-  std::vector<std::uint64_t> seeds{};
-  std::string resampled = "none";    ///< what each seed draws anew of a trace
-  std::int64_t low = 1;              ///< fewest nodes of the first group
-  std::int64_t high = 1;             ///< most nodes
-  std::string node{};                ///< `8 H100`
-  std::vector<std::string> mixes{};  ///< other groups by mix; empty for none
-  std::vector<SizeCurve> curves{};   ///< [mixes][policies]
+  SizeGoal goal{};                      ///< goal of the search
+  std::vector<std::string> policies{};  ///< specs of the policies
+  std::vector<std::uint64_t> seeds{};   ///< seeds of each size
+  std::string resampled = "none";       ///< what each seed draws anew of a trace
+  std::int64_t low = 1;                 ///< fewest nodes of the first group
+  std::int64_t high = 1;                ///< most nodes
+  std::string node{};                   ///< `8 H100`
+  std::vector<std::string> mixes{};     ///< other groups by mix; empty for none
+  std::vector<SizeCurve> curves{};      ///< [mixes][policies]
   /// Metrics of every replay, by cluster, in the order of mixes and sizes.
   std::vector<std::pair<std::string, SeedStudy>> replays{};
-  std::int64_t num_replays = 0;
+  std::int64_t num_replays = 0;  ///< number of replays in all
 
   /// The curve of a policy with the cheapest answer, or where prices are not known the fewest GPUs; null if
   /// no mix meets the goal.

@@ -40,8 +40,8 @@ std::string seeds_to_csv(const SeedStudy& study);
 
 /// Statements of SQL that give the figures of tables, shown below them; empty: none.
 struct TableQueries {
-  std::string means{};
-  std::string differences{};
+  std::string means{};        ///< statement of the table of means
+  std::string differences{};  ///< statement of the table of differences
 };
 
 namespace report {

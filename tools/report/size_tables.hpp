@@ -26,10 +26,10 @@ std::string size_curves_to_csv(const SizeStudy& study);
 
 /// Texts of the page beside the study. They may hold any bytes.
 struct SizePage {
-  std::string trace_name{};
-  std::string facts{};
-  std::vector<std::string> assumptions{};
-  std::vector<std::pair<std::string, std::string>> provenance{};
+  std::string trace_name{};                                       ///< name of the trace
+  std::string facts{};                                            ///< lines on jobs, clusters and seeds
+  std::vector<std::string> assumptions{};                         ///< sentences on what was assumed
+  std::vector<std::pair<std::string, std::string>> provenance{};  ///< labels with values
 };
 
 /// The page: the answer, a picture of the curves, and the tables.

@@ -30,6 +30,7 @@ struct VariedComparison {
 /// Counts in how many combinations each policy is best.
 class BestPolicies {
  public:
+  /// Begins with no combination.
   explicit BestPolicies(std::vector<std::string> policies);
   /// Counts a combination.
   void add(const SeedStudy& study);
