@@ -33,6 +33,11 @@ class Unpacker {
     std::memcpy(&value, take(sizeof value).data(), sizeof value);
     return value;
   }
+  bool flag() {
+    const auto byte = get<std::uint8_t>();
+    if (byte > 1) throw std::logic_error("a message between ranks has a wrong flag");
+    return byte == 1;
+  }
   std::string text() { return std::string(take(get<std::size_t>())); }
 
  private:
@@ -56,7 +61,7 @@ void add_error(Packer& packer, const std::optional<Error>& error) {
 }
 
 std::optional<Error> get_error(Unpacker& unpacker) {
-  if (!unpacker.get<bool>()) return std::nullopt;
+  if (!unpacker.flag()) return std::nullopt;
   Error error;
   error.kind = unpacker.get<ErrorKind>();
   error.line = unpacker.get<std::int64_t>();
@@ -136,7 +141,7 @@ std::string pack_report(const WorkerReport& report) {
 
 WorkerReport unpack_report(std::string_view bytes) {
   Unpacker unpacker(bytes);
-  WorkerReport report{.wants_more = unpacker.get<bool>(), .has_ended = unpacker.get<bool>()};
+  WorkerReport report{.wants_more = unpacker.flag(), .has_ended = unpacker.flag()};
   report.runs.resize(unpacker.get<std::size_t>());
   for (ReplayedRun& run : report.runs)
     run = get_run(unpacker);
