@@ -137,8 +137,10 @@ void PromisePolicy::correct_ends(const SchedulingPass& pass) {
 
 void PromisePolicy::drop_lost_plans() {
   for (LiveJob& job : jobs_) {
-    if (!job.promised() || (job.runs() && job.end <= job.deadline)) continue;
-    const PlanTime time = job.deadline - now_;
+    // Ticks of the clock are no lateness.
+    const PlanTime latest = saturating(job.deadline, kNoticed);
+    if (!job.promised() || (job.runs() && job.end <= latest)) continue;
+    const PlanTime time = latest - now_;
     const bool is_lost = time <= 0 || std::ranges::none_of(job.gears, [&](const Gear& gear) {
                            return sure_work(gear, time, job.has_started) >= job.left_now;
                          });
