@@ -6,6 +6,7 @@
 #include <charconv>
 #include <exception>
 
+#include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 
 namespace vtrain {
@@ -173,6 +174,19 @@ Result<year_month_day> parse_date(std::string_view text) {
     return fail({.message = expected_found("a date as 2020-04-01", text)});
   }
   return date;
+}
+
+std::int64_t seconds_since_1970(const CivilTime& time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time.utc(kUtc).time_since_epoch()).count();
+}
+
+Result<std::int64_t> parse_seconds_since_1970(std::string_view text) {
+  constexpr std::int64_t kMost = 253'402'300'799;  // the end of the year 9999
+  if (const auto seconds = parse_integer(text, 1, kMost)) return *seconds;
+  const auto time = parse_civil_time(text);
+  if (!time)
+    return fail({.message = expected_found("a time as 2026-11-25T09:16:18, or seconds since 1970", text)});
+  return seconds_since_1970(*time);
 }
 
 }  // namespace vtrain

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,6 +66,12 @@ struct CivilTime {
 /// as `09.5`, cut off below a nanosecond) and an offset are optional. Years are 1970 to 2200. The error
 /// carries only the message.
 Result<CivilTime> parse_civil_time(std::string_view text);
+
+/// Whole seconds from 1970 to a time, which is universal where it has no offset.
+std::int64_t seconds_since_1970(const CivilTime& time);
+/// Reads such seconds, above 0, or a date and time as `parse_civil_time` does. The error carries only the
+/// message.
+Result<std::int64_t> parse_seconds_since_1970(std::string_view text);
 
 /// Reads `2020-04-01` or `2020/4/1` in the same way.
 Result<std::chrono::year_month_day> parse_date(std::string_view text);

@@ -7,6 +7,7 @@
 #include "tests/support/command_runner.hpp"
 
 using nlohmann::json;
+using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::TemporaryFolder;
 
@@ -37,9 +38,7 @@ constexpr std::int64_t kNow = 1'795'602'600;
 constexpr std::int64_t kMinute = 60;
 
 json answer_of(const std::string& options, const TemporaryFolder& work) {
-  const auto result = run_vtrain("eta --now jobs.txt nodes.txt --json " + options, work.path());
-  REQUIRE_MESSAGE(result.exit_code == 0, result.err);
-  return json::parse(result.out);
+  return run_json("eta --now jobs.txt nodes.txt " + options, work);
 }
 
 json times(std::int64_t p50, std::int64_t p90) {
@@ -153,10 +152,7 @@ TEST_CASE("eta: a back-test of a queue that keeps to its limits has no errors") 
         std::to_string(i) + ",t," + std::to_string(90 * i) + ",1,100,100," + std::to_string(100 * i) + "\n";
   }
   work.write("log.csv", log);
-  const auto result =
-      run_vtrain("eta --backtest log.csv --cluster 1x1:a100 --policy fifo --samples 5 --json", work.path());
-  REQUIRE_MESSAGE(result.exit_code == 0, result.err);
-  const json test = json::parse(result.out);
+  const json test = run_json("eta --backtest log.csv --cluster 1x1:a100 --policy fifo --samples 5", work);
   // When job i comes, the jobs k with 100 (k + 1) <= 90 i have ended: thirty of them from job 34 on.
   CHECK(test["submissions"] == 46);
   CHECK(test["at_once"] == 0);

@@ -62,12 +62,9 @@ struct Estimate {
 
 Result<std::optional<std::int64_t>> parse_at(const std::string& text) {
   if (text.empty()) return std::nullopt;
-  if (const auto seconds = parse_integer(text, 1, 253'402'300'799)) return *seconds;
-  const auto time = parse_civil_time(text);
-  if (!time)
-    return fail({.field = "--at",
-                 .message = expected_found("a time as 2026-11-25T09:16:18, or seconds since 1970", text)});
-  return std::chrono::duration_cast<std::chrono::seconds>(time->utc(kUtc).time_since_epoch()).count();
+  const auto seconds = parse_seconds_since_1970(text);
+  if (!seconds) return fail(in_option("--at", seconds.error()));
+  return *seconds;
 }
 
 Result<Estimate> make_estimate(const EtaArguments& arguments) {
@@ -97,7 +94,8 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
   auto cluster = make_cluster_now(*state, book, options);
   if (!cluster) return fail(in_option("--now", cluster.error()));
   cluster->question.policy = arguments.policy;
-  if (arguments.policy == "slurm" || arguments.policy.starts_with("slurm:")) {
+  const auto policy = PolicyRegistry::built_in().parse(arguments.policy);
+  if (policy && policy->policy().follows_requests) {
     for (const DumpedPartition& partition : state->partitions) {
       if (partition.state == "UP") cluster->partitions.push_back(partition.name);
     }
@@ -381,7 +379,7 @@ Result<void> eta(const EtaArguments& arguments) {
       return fail(
           {.field = "--job", .message = expected_found("a pending job that can start", arguments.job)});
     auto found =
-        suggest_changes(estimate->cluster, estimate->answer.jobs.front().job, PolicyRegistry::built_in());
+        suggest_changes(estimate->cluster, estimate->answer.jobs.front(), PolicyRegistry::built_in());
     if (!found) return fail(std::move(found.error()));
     estimate->suggestions = *std::move(found);
   }

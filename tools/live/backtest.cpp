@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <queue>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "sched/metrics/metrics.hpp"
 #include "tools/experiment/eta.hpp"
 #include "tools/live/run_time_book.hpp"
 
@@ -162,7 +161,7 @@ class Walk {
     const SimTime since = now_ - std::chrono::hours(24);
     double sum = 0;
     std::int64_t count = 0;
-    for (std::size_t i = first_of_day_; i < log_.jobs.size() && log_.jobs[i].submit <= now_; ++i) {
+    for (std::size_t i = 0; i < log_.jobs.size() && log_.jobs[i].submit <= now_; ++i) {
       const Job& job = log_.jobs[i];
       if (job.original_start == Job::kNoStart || job.original_start > now_ || job.original_start < since)
         continue;
@@ -188,15 +187,10 @@ class Walk {
     row.estimates = std::ssize(errors);
     if (errors.empty()) return row;
     row.mean_bias_s /= static_cast<double>(errors.size());
-    row.median_error_s = quantile(errors, 0.5);
-    row.p90_error_s = quantile(errors, 0.9);
-    if (!of_waits.empty()) row.waited_median_error_s = quantile(of_waits, 0.5);
+    row.median_error_s = percentile(errors, 50);
+    row.p90_error_s = percentile(errors, 90);
+    if (!of_waits.empty()) row.waited_median_error_s = percentile(of_waits, 50);
     return row;
-  }
-
-  static double quantile(std::vector<double>& values, double part) {
-    std::ranges::sort(values);
-    return values[*quantile_position(values.size(), values.size(), part)];
   }
 
   /// Part of the starts that were not later than a bound; none without starts.
@@ -232,7 +226,6 @@ class Walk {
   EtaQuestion question_;
   RunTimeBook book_;
   std::vector<std::size_t> live_;  ///< jobs that were submitted and had not ended by the last submission
-  std::size_t first_of_day_ = 0;
   SimTime now_{};
   std::vector<Estimates> estimates_;
   Backtest test_;

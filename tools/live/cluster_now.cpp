@@ -103,13 +103,13 @@ class Builder {
       see(job.evaluated, true);
       see(job.start, true);
     }
-    if (!options_.now && !state_.now) {
+    if (!options_.now) {
       if (!latest)
         return fail(
             {.message = "expected a job with a time in the files of --now, found none; say --at TIME"});
       ++made_.assumed["now is the latest time in the files (--at TIME sets another)"];
     }
-    made_.now = options_.now ? *options_.now : state_.now ? *state_.now : *latest;
+    made_.now = options_.now ? *options_.now : *latest;
     made_.origin = std::min(first.value_or(made_.now), made_.now);
     return {};
   }

@@ -43,7 +43,7 @@ struct ClusterNow {
 /// Facts that a state lacks or that replace its own.
 struct ClusterNowOptions {
   std::optional<ClusterSpec> cluster{};            ///< cluster in place of the state's nodes
-  std::optional<std::int64_t> now{};               ///< seconds since 1970 in place of the state's instant
+  std::optional<std::int64_t> now{};               ///< seconds since 1970; none: the latest time in the state
   PlacementKind placement = PlacementKind::Count;  ///< rule for gangs
 };
 

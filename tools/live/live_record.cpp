@@ -33,11 +33,6 @@ std::string_view LiveRecord::operator[](std::initializer_list<std::string_view> 
   return {};
 }
 
-bool LiveRecord::knows(std::initializer_list<std::string_view> names) const {
-  return std::ranges::any_of(
-      values_, [&](const auto& pair) { return std::ranges::find(names, pair.first) != names.end(); });
-}
-
 Error LiveRecord::error_at(std::initializer_list<std::string_view> names, std::string message) const {
   std::string field(*names.begin());
   for (const auto& [key, value] : values_) {

@@ -23,8 +23,6 @@ class LiveRecord {
   /// The first value under one of the names that is not empty; empty without one. Of several values under one
   /// name, whole numbers come first: squeue has columns that repeat a name.
   std::string_view operator[](std::initializer_list<std::string_view> names) const;
-  /// True if the dump has one of the names, even without a value.
-  bool knows(std::initializer_list<std::string_view> names) const;
   /// An error at the value under one of the names.
   Error error_at(std::initializer_list<std::string_view> names, std::string message) const;
 

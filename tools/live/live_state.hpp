@@ -95,7 +95,6 @@ struct DumpedReservation {
 
 /// The state of a cluster.
 struct LiveState {
-  std::optional<std::int64_t> now{};  ///< instant of the state, in seconds since 1970; none: unknown
   std::vector<DumpedJob> jobs{};
   std::vector<DumpedNode> nodes{};
   std::vector<DumpedPartition> partitions{};

@@ -16,7 +16,6 @@ namespace {
 
 using Names = std::initializer_list<std::string_view>;
 
-constexpr std::int64_t kMostSeconds = 253'402'300'800;  ///< the year 10000
 constexpr std::int64_t kMostCount = 1'000'000'000;
 constexpr std::size_t kMostHosts = 100'000;
 
@@ -39,13 +38,10 @@ class RecordReader {
   std::optional<std::int64_t> instant(Names names) {
     const std::string_view found = record_[names];
     if (found.empty() || found == "0") return std::nullopt;
-    if (const auto seconds = parse_integer(found, 1, kMostSeconds)) return *seconds;
-    const auto time = parse_civil_time(found);
-    if (!time) {
-      complain(names, expected_found("a time as 2026-11-25T09:16:18, or seconds since 1970", found));
-      return std::nullopt;
-    }
-    return std::chrono::duration_cast<std::chrono::seconds>(time->utc(kUtc).time_since_epoch()).count();
+    const auto seconds = parse_seconds_since_1970(found);
+    if (seconds) return *seconds;
+    complain(names, seconds.error().message);
+    return std::nullopt;
   }
 
   /// A time limit: minutes, or `1-12:30:00`; none if unlimited.

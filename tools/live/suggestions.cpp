@@ -36,17 +36,15 @@ EtaQuestion copy_of(const EtaQuestion& question) {
 
 class Search {
  public:
-  Search(const ClusterNow& cluster, JobId job, const PolicyRegistry& registry)
+  Search(const ClusterNow& cluster, const JobEta& as_it_is, const PolicyRegistry& registry)
       : cluster_(cluster),
         question_(cluster.question),
-        id_(job),
-        job_(question_.workload.jobs[job.value]),
-        registry_(registry) {}
+        id_(as_it_is.job),
+        job_(question_.workload.jobs[as_it_is.job.value]),
+        registry_(registry),
+        as_it_is_(as_it_is.start) {}
 
   Result<std::vector<Suggestion>> run() {
-    auto now = start_after(std::nullopt);
-    if (!now) return fail(std::move(now.error()));
-    as_it_is_ = *now;
     for (const std::vector<Trial>& kind :
          {shorter_limits(), other_types(), other_partitions(), fewer_gpus()}) {
       for (const Trial& trial : kind) {
@@ -61,10 +59,10 @@ class Search {
   }
 
  private:
-  Result<LikelyTime> start_after(const std::optional<Trial>& trial) {
+  Result<LikelyTime> start_after(const Trial& trial) {
     EtaQuestion changed = copy_of(question_);
     changed.only = id_;
-    if (trial) trial->apply(changed, changed.workload.jobs[id_.value]);
+    trial.apply(changed, changed.workload.jobs[id_.value]);
     auto answer = estimate_starts(changed, registry_);
     if (!answer) return fail(std::move(answer.error()));
     return answer->jobs.front().start;
@@ -139,15 +137,15 @@ class Search {
   JobId id_;
   const Job& job_;
   const PolicyRegistry& registry_;
-  LikelyTime as_it_is_{};
+  const LikelyTime& as_it_is_;  ///< start without a change
   std::vector<Suggestion> found_;
 };
 
 }  // namespace
 
-Result<std::vector<Suggestion>> suggest_changes(const ClusterNow& cluster, JobId job,
+Result<std::vector<Suggestion>> suggest_changes(const ClusterNow& cluster, const JobEta& as_it_is,
                                                 const PolicyRegistry& registry) {
-  return Search(cluster, job, registry).run();
+  return Search(cluster, as_it_is, registry).run();
 }
 
 }  // namespace vtrain

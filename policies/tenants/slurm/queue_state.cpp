@@ -30,8 +30,7 @@ Result<std::optional<std::int64_t>> parse_instant(std::string_view text) {
     return std::nullopt;
   const auto time = parse_civil_time(text);
   if (!time) return fail({.message = expected_found("a time as 2026-11-25T09:16:18", text)});
-  return std::optional(
-      std::chrono::duration_cast<std::chrono::seconds>(time->utc(kUtc).time_since_epoch()).count());
+  return std::optional(seconds_since_1970(*time));
 }
 
 /// Reads the fields of one job. The first error is remembered.
