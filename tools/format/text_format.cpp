@@ -279,6 +279,10 @@ std::string json_text(const nlohmann::ordered_json& document) {
          "\n";
 }
 
+nlohmann::ordered_json finite_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
+}
+
 void print_json(const nlohmann::ordered_json& document, std::FILE* stream) {
   print_text(stream, json_text(document));
 }

@@ -71,6 +71,9 @@ std::FILE* summary_stream(const std::filesystem::path& written);
 /// names may contain, becomes U+FFFD.
 std::string json_text(const nlohmann::ordered_json& document);
 
+/// A number as JSON: null for a value that does not exist (NaN) or is infinite.
+nlohmann::ordered_json finite_or_null(double value);
+
 /// Prints the document, on standard output unless another stream is given.
 void print_json(const nlohmann::ordered_json& document, std::FILE* stream = stdout);
 

@@ -110,10 +110,6 @@ TextTable text_table(const SeedStudy& study, std::span<const Metric* const> metr
   return table;
 }
 
-ordered_json finite_or_null(double value) {
-  return std::isfinite(value) ? ordered_json(value) : ordered_json();
-}
-
 ordered_json estimate_to_json(const Estimate& estimate) {
   return {{"mean", finite_or_null(estimate.mean)},
           {"low", finite_or_null(estimate.mean - estimate.half_width)},

@@ -128,20 +128,16 @@ std::vector<std::string> cells_of(const SizeStudy& study, const SizeRow& row, bo
   return cells;
 }
 
-ordered_json number_or_null(double value) {
-  return std::isfinite(value) ? ordered_json(value) : ordered_json();
-}
-
 ordered_json point_to_json(std::int64_t nodes, const SizePoint& point) {
   ordered_json values = ordered_json::array();
   for (const double value : point.values)
-    values.push_back(number_or_null(value));
+    values.push_back(finite_or_null(value));
   return {{"nodes", nodes},
           {"cluster", point.cluster},
           {"num_gpus", point.gpus},
-          {"mean", number_or_null(point.estimate.mean)},
-          {"low", number_or_null(point.estimate.mean - point.estimate.half_width)},
-          {"high", number_or_null(point.estimate.mean + point.estimate.half_width)},
+          {"mean", finite_or_null(point.estimate.mean)},
+          {"low", finite_or_null(point.estimate.mean - point.estimate.half_width)},
+          {"high", finite_or_null(point.estimate.mean + point.estimate.half_width)},
           {"meets", point.meets},
           {"mean_meets", point.mean_meets},
           {"dollars_per_hour", point.price ? ordered_json(*point.price) : ordered_json()},

@@ -275,7 +275,7 @@ ordered_json scenario_to_json(const Scenario& scenario) {
           {"num_gpus", cluster.total_gpus().value},
           {"placement", info_of(scenario.placement()).name},
           {"seed", spec.transformations.seed},
-          {"offered_load", std::isfinite(load) ? ordered_json(load) : ordered_json()},
+          {"offered_load", finite_or_null(load)},
           {"deadlines", scenario.deadlines_are_made() ? spec.transformations.deadlines : "trace"},
           {"run_times", spec.transformations.run_times},
           {"interruption_cost", spec.disruptions.interruption_cost},

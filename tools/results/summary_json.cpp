@@ -11,6 +11,7 @@
 
 #include "sched/metrics/metric_table.hpp"
 #include "sched/metrics/metrics.hpp"
+#include "tools/format/text_format.hpp"
 #include "tools/results/results.hpp"
 
 namespace vtrain {
@@ -49,7 +50,7 @@ ordered_json figures_to_json(const std::vector<PolicyFigure>& figures) {
 ordered_json metric_to_json(const Metric& metric, double value) {
   if (metric.unit == MetricUnit::Flag) return value != 0;
   if (metric.unit == MetricUnit::Count) return static_cast<std::int64_t>(value);
-  return std::isfinite(value) ? ordered_json(value) : ordered_json();
+  return finite_or_null(value);
 }
 
 ordered_json numbers_to_json(const Summary& summary) {
@@ -85,11 +86,6 @@ ordered_json to_json(const FragmentationSummary& fragmentation) {
           {"mean_rate_by_interval", fragmentation.mean_rate_by_interval}};
 }
 
-/// A number; null where it does not exist.
-ordered_json number_to_json(double value) {
-  return std::isfinite(value) ? ordered_json(value) : ordered_json();
-}
-
 ordered_json to_json(const TenantShareSummary& shares) {
   ordered_json tenants = ordered_json::array();
   const bool has_quotas = std::isfinite(shares.borrowed_gpu_hours);
@@ -98,7 +94,7 @@ ordered_json to_json(const TenantShareSummary& shares) {
     if (!each.parent.empty()) row["parent"] = each.parent;
     row["due_gpu_hours"] = each.due_gpu_hours;
     row["received_gpu_hours"] = each.received_gpu_hours;
-    row["p95_deficit"] = number_to_json(each.deficit_p95);
+    row["p95_deficit"] = finite_or_null(each.deficit_p95);
     if (has_quotas) {
       row["borrowed_gpu_hours"] = each.borrowed_gpu_hours;
       row["lent_gpu_hours"] = each.lent_gpu_hours;
@@ -107,8 +103,8 @@ ordered_json to_json(const TenantShareSummary& shares) {
     row["preemptions"] = each.preemptions;
     tenants.push_back(std::move(row));
   }
-  ordered_json json = {{"jain_index", number_to_json(shares.jain_index)},
-                       {"p95_deficit", number_to_json(shares.deficit_p95)}};
+  ordered_json json = {{"jain_index", finite_or_null(shares.jain_index)},
+                       {"p95_deficit", finite_or_null(shares.deficit_p95)}};
   if (has_quotas) {
     json["borrowed_gpu_hours"] = shares.borrowed_gpu_hours;
     json["lent_gpu_hours"] = shares.lent_gpu_hours;

@@ -7,15 +7,12 @@
 #include <utility>
 
 #include "core/base/numbers.hpp"
+#include "tools/format/text_format.hpp"
 
 namespace vtrain {
 namespace {
 
 using nlohmann::ordered_json;
-
-ordered_json or_null(double value) {
-  return std::isfinite(value) ? ordered_json(value) : ordered_json();
-}
 
 ordered_json errors_to_json(const WaitErrors& errors) {
   ordered_json reasons = ordered_json::object();
@@ -24,14 +21,14 @@ ordered_json errors_to_json(const WaitErrors& errors) {
   return {{"jobs", errors.jobs},
           {"compared", errors.compared},
           {"left_out", std::move(reasons)},
-          {"median_error_s", or_null(errors.median_error_s)},
-          {"p90_error_s", or_null(errors.p90_error_s)},
-          {"mean_error_s", or_null(errors.mean_error_s)},
-          {"median_difference_s", or_null(errors.median_difference_s)},
-          {"rank_correlation", or_null(errors.rank_correlation.value_or(kNoValue))},
-          {"mean_wait_s", or_null(errors.mean_wait_s)},
-          {"recorded_mean_wait_s", or_null(errors.recorded_mean_wait_s)},
-          {"mean_run_time_s", or_null(errors.mean_run_time_s)}};
+          {"median_error_s", finite_or_null(errors.median_error_s)},
+          {"p90_error_s", finite_or_null(errors.p90_error_s)},
+          {"mean_error_s", finite_or_null(errors.mean_error_s)},
+          {"median_difference_s", finite_or_null(errors.median_difference_s)},
+          {"rank_correlation", finite_or_null(errors.rank_correlation.value_or(kNoValue))},
+          {"mean_wait_s", finite_or_null(errors.mean_wait_s)},
+          {"recorded_mean_wait_s", finite_or_null(errors.recorded_mean_wait_s)},
+          {"mean_run_time_s", finite_or_null(errors.mean_run_time_s)}};
 }
 
 /// A number, or an empty cell for one that does not exist.
@@ -58,9 +55,9 @@ ordered_json validation_to_json(const ScheduleValidation& validation) {
   for (const PolicyValidation& policy : validation.policies) {
     ordered_json document = {{"policy", policy.policy}, {"verdict", name_of(policy.verdict)}};
     document.update(errors_to_json(policy.errors));
-    document["factor_of_means"] = or_null(policy.errors.factor_of_means());
-    document["mean_utilization"] = or_null(policy.use.mean);
-    document["mean_utilization_difference"] = or_null(policy.mean_use_difference);
+    document["factor_of_means"] = finite_or_null(policy.errors.factor_of_means());
+    document["mean_utilization"] = finite_or_null(policy.use.mean);
+    document["mean_utilization_difference"] = finite_or_null(policy.mean_use_difference);
     document["utilization"] = policy.use.shares;
     ordered_json groups = ordered_json::array();
     for (const GroupWaits& group : policy.groups) {
@@ -76,7 +73,7 @@ ordered_json validation_to_json(const ScheduleValidation& validation) {
           {"utilization",
            {{"begin_s", to_seconds(validation.intervals.begin)},
             {"interval_s", to_seconds(validation.intervals.length)},
-            {"recorded_mean", or_null(validation.recorded.mean)},
+            {"recorded_mean", finite_or_null(validation.recorded.mean)},
             {"recorded", validation.recorded.shares}}},
           {"policies", std::move(policies)}};
 }
