@@ -91,11 +91,12 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
     if (!cluster) return fail(in_option("--cluster", cluster.error()));
     options.cluster = *std::move(cluster);
   }
+  const auto policy = PolicyRegistry::built_in().parse(arguments.policy);
+  options.policy_names_nodes = policy && policy->policy().follows_requests;
   auto cluster = make_cluster_now(*state, book, options);
   if (!cluster) return fail(in_option("--now", cluster.error()));
   cluster->question.policy = arguments.policy;
-  const auto policy = PolicyRegistry::built_in().parse(arguments.policy);
-  if (policy && policy->policy().follows_requests) {
+  if (options.policy_names_nodes) {
     for (const DumpedPartition& partition : state->partitions) {
       if (partition.state == "UP") cluster->partitions.push_back(partition.name);
     }
@@ -161,6 +162,9 @@ std::vector<std::string> assumptions_of(const Estimate& estimate) {
     parts.push_back(fmt::format("{} for {}", name_of(source), count_of(count, "job")));
   list.push_back(fmt::format("run times from: {}", fmt::join(parts, ", ")));
   list.emplace_back("no job comes after those in the files");
+  if (const auto kept = std::ssize(estimate.cluster.question.calendar.reservations); kept > 0)
+    list.push_back(fmt::format("{} {}{} kept", count_of(kept, "reservation"), kept == 1 ? "is" : "are",
+                               estimate.answer.follows_calendar ? "" : " not"));
   for (const auto& [text, count] : estimate.cluster.assumed)
     list.push_back(count > 1 ? fmt::format("{}: {}", text, count) : text);
   return list;

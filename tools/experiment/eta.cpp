@@ -56,8 +56,8 @@ Result<void> run_to_start(Simulation& simulation, JobId job) {
 }
 
 /// One simulation. `reasons` may be null.
-Result<Times> simulate_once(const EtaQuestion& question, const PolicyArguments& arguments,
-                            std::int64_t sample, ReasonObserver* reasons) {
+Result<Times> simulate_once(const EtaQuestion& question, Policy& policy, std::int64_t sample,
+                            ReasonObserver* reasons) {
   Workload workload = question.workload.copy_with_texts_of_this();
   RandomStream random(question.seed, fmt::format("eta {}", sample));
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
@@ -65,12 +65,9 @@ Result<Times> simulate_once(const EtaQuestion& question, const PolicyArguments& 
     job.duration = question.run_times[i].draw(random, held_of(question, i));
     if (job.requested_time.count() > 0) job.requested_time = std::max(job.requested_time, job.duration);
   }
-  const auto policy = arguments.policy().make(arguments);
-  if (!policy) return fail(policy.error());
   SimulationOptions options{.placement = question.placement, .policy_name = question.policy};
   options.reasons.all = reasons;
-  auto simulation =
-      Simulation::begin(std::move(workload), question.cluster, **policy, options, question.state);
+  auto simulation = Simulation::begin(std::move(workload), question.cluster, policy, options, question.state);
   if (!simulation) return fail(std::move(simulation.error()));
   Times times(question.workload.jobs.size());
   if (question.only) {
@@ -126,6 +123,13 @@ Result<EtaAnswer> estimate_starts(const EtaQuestion& question, const PolicyRegis
   if (!policy) return fail(policy.error());
   if (auto checked = check_begins_with_jobs(**policy, *arguments, registry); !checked)
     return fail(checked.error());
+  const auto follows = (*policy)->follow(question.calendar);
+  if (!follows) return fail(follows.error());
+  // Files of policies are read once, where the policy can do with that.
+  const auto new_policy = [&]() -> Result<std::unique_ptr<Policy>> {
+    if (auto made = std::as_const(**policy).fresh()) return made;
+    return arguments->policy().make(*arguments);
+  };
 
   const auto samples = static_cast<std::size_t>(question.samples);
   std::vector<Times> found(samples);
@@ -133,8 +137,10 @@ Result<EtaAnswer> estimate_starts(const EtaQuestion& question, const PolicyRegis
   std::mutex mutex;
   std::optional<std::pair<std::size_t, Error>> first_error;
   do_in_parallel(question.threads, samples, [&](std::size_t sample) {
-    auto times = simulate_once(question, *arguments, static_cast<std::int64_t>(sample),
-                               sample == 0 ? &reasons : nullptr);
+    const auto own = new_policy();
+    auto times = own ? simulate_once(question, **own, static_cast<std::int64_t>(sample),
+                                     sample == 0 ? &reasons : nullptr)
+                     : Result<Times>(fail(own.error()));
     if (times) {
       found[sample] = *std::move(times);
       return true;
@@ -145,7 +151,7 @@ Result<EtaAnswer> estimate_starts(const EtaQuestion& question, const PolicyRegis
   });
   if (first_error) return fail(std::move(first_error->second));
 
-  EtaAnswer answer{.samples = question.samples};
+  EtaAnswer answer{.samples = question.samples, .follows_calendar = *follows};
   for (std::size_t i = 0; i < question.workload.jobs.size(); ++i) {
     if (has_started(question, i) || (question.only && question.only.value != i)) continue;
     std::vector<SimTime> starts;

@@ -10,6 +10,7 @@
 #include "core/base/result.hpp"
 #include "core/base/rng.hpp"
 #include "policies/registry.hpp"
+#include "sched/simulation/node_calendar.hpp"
 #include "sched/simulation/simulation.hpp"
 
 namespace vtrain {
@@ -30,6 +31,7 @@ struct EtaQuestion {
   Workload workload{};                ///< jobs that run or wait, then those that may start only later
   SimulationState state{};            ///< state of the first jobs
   std::vector<RunTimes> run_times{};  ///< [job]
+  NodeCalendar calendar{};            ///< for policies that know nodes by name
   std::string policy{};               ///< spec of the policy, which `can_begin_with_jobs`
   std::int64_t samples = 200;         ///< simulations, at least 1
   std::uint64_t seed = 1;             ///< seed of the draws
@@ -58,6 +60,7 @@ struct JobEta {
 struct EtaAnswer {
   std::vector<JobEta> jobs{};
   std::int64_t samples = 0;
+  bool follows_calendar = false;  ///< false: nothing of the calendar counted
 };
 
 /// Estimates starts and ends. The same question gives the same answer on any number of threads. Errors: those

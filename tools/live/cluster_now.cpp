@@ -11,6 +11,7 @@
 
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
+#include "core/text/slurm_lists.hpp"
 #include "sched/cluster/node_table.hpp"
 #include "workloads/jobs/requirements.hpp"
 
@@ -39,6 +40,14 @@ constexpr std::array kStuck = std::to_array<StuckReason>(
      {"AssocMaxGRESPerJob", "asks for more GPUs than its account allows"},
      {"ReqNodeNotAvail", "asks for a node that is not available"},
      {"BadConstraints", "no node has what it asks for"}});
+
+/// True for `MAINT` and `IDLE+MAINT`: no other flag keeps jobs away.
+bool is_in_maintenance_only(std::string_view state) {
+  const std::vector<std::string_view> flags = split(state, '+');
+  return std::ranges::none_of(flags, [](std::string_view flag) {
+    return keeps_jobs_away(flag) && !flag.starts_with("MAINT") && !flag.ends_with('$');
+  });
+}
 
 /// Numbers of the tasks in `2-9%2`, `1,3,5-9:2`. The error carries only the message.
 Result<std::vector<std::int64_t>> task_numbers(std::string_view text) {
@@ -71,7 +80,7 @@ class Builder {
     if (auto done = make_cluster(); !done) return fail(std::move(done.error()));
     for (const auto& [text, count] : state_.remarks)
       made_.assumed[text] += count;
-    if (!state_.reservations.empty()) ++made_.assumed["reservations are not kept"];
+    add_reservations();
     for (const DumpedJob& job : state_.jobs) {
       if (auto added = add(job); !added) return fail(std::move(added.error()));
     }
@@ -125,12 +134,14 @@ class Builder {
       if (node.gpus_in_use > node.gpus || node.gpus > kMostGpus)
         return fail({.field = node.name,
                      .message = fmt::format("{} of {} GPUs are in use", node.gpus_in_use, node.gpus)});
-      const bool counts = info_of(options_.placement).knows_nodes;
+      const bool is_whole = info_of(options_.placement).knows_nodes || options_.policy_names_nodes;
       // Without places a node that takes no jobs is as large as what jobs hold of it.
-      const std::int64_t gpus = node.takes_jobs || counts ? node.gpus : node.gpus_in_use;
-      if (!node.takes_jobs) {
+      const std::int64_t gpus = node.takes_jobs || is_whole ? node.gpus : node.gpus_in_use;
+      if (!node.takes_jobs && !comes_back(node)) {
         ++made_.assumed["nodes that take no jobs stay as they are"];
-        if (counts) made_.question.state.out_of_service.emplace_back(num_nodes_);
+        if (info_of(options_.placement).knows_nodes)
+          made_.question.state.out_of_service.emplace_back(num_nodes_);
+        made_.question.calendar.out_of_service.push_back(node.name);
       }
       if (gpus == 0) continue;
       const NodeGroup group{.num_nodes = 1,
@@ -148,6 +159,37 @@ class Builder {
       return fail({.message = "expected nodes with GPUs (`scontrol show node -o`, `sinfo --json`) in the "
                               "files of --now, found none; say --cluster SPEC"});
     return {};
+  }
+
+  /// True if a node is only in maintenance, until the end of a reservation that the policy keeps.
+  bool comes_back(const DumpedNode& node) const {
+    if (!options_.policy_names_nodes || !is_in_maintenance_only(node.state)) return false;
+    return std::ranges::any_of(state_.reservations, [&](const DumpedReservation& each) {
+      return each.start <= made_.now && made_.now < each.end &&
+             std::ranges::find(each.nodes, node.name) != each.nodes.end();
+    });
+  }
+
+  void add_reservations() {
+    for (const DumpedReservation& each : state_.reservations) {
+      if (each.end <= made_.now) continue;
+      if (each.nodes.empty()) {
+        ++made_.assumed["reservations without nodes are not kept"];
+        continue;
+      }
+      constexpr std::array<std::string_view, 6> kFollowed = {"MAINT",      "IGNORE_JOBS", "OVERLAP",
+                                                             "SPEC_NODES", "ALL_NODES",   "ANY_NODES"};
+      for (const std::string& flag : each.flags) {
+        if (std::ranges::find(kFollowed, flag) == kFollowed.end())
+          ++made_.assumed[fmt::format("flags of reservations that are not followed: {}", flag)];
+      }
+      made_.question.calendar.reservations.push_back({.name = each.name,
+                                                      .start = time_of(each.start),
+                                                      .end = time_of(each.end),
+                                                      .nodes = each.nodes,
+                                                      .users = each.users,
+                                                      .accounts = each.accounts});
+    }
   }
 
   SimTime time_of(std::int64_t seconds) const {
@@ -266,7 +308,13 @@ class Builder {
       needs.gpus_per_node = GpuCount(static_cast<std::int32_t>(listed.gpus / listed.nodes_wanted));
     needs.cpus_per_node =
         static_cast<std::int32_t>(std::min<std::int64_t>(listed.cpus / listed.nodes_wanted, kMostGpus));
-    if (!listed.reservation.empty()) ++made_.assumed["reservations are not kept"];
+    if (!listed.reservation.empty()) {
+      const auto& known = made_.question.calendar.reservations;
+      if (std::ranges::find(known, listed.reservation, &NodeReservation::name) != known.end())
+        needs.reservation = listed.reservation;
+      else
+        ++made_.assumed["jobs of reservations that no file has wait as others do"];
+    }
     if (listed.is_running()) needs.held_nodes = listed.nodes;
     if (listed.array) {
       needs.array = listed.array->job_id;

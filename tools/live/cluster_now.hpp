@@ -45,6 +45,8 @@ struct ClusterNowOptions {
   std::optional<ClusterSpec> cluster{};            ///< cluster in place of the state's nodes
   std::optional<std::int64_t> now{};               ///< seconds since 1970; none: the latest time in the state
   PlacementKind placement = PlacementKind::Count;  ///< rule for gangs
+  /// The policy chooses nodes by name (`NodeCalendar`), so that it leaves out those that take no jobs.
+  bool policy_names_nodes = false;
 };
 
 /// Makes the question. Jobs without GPUs, jobs that are held, and those that wait for jobs which will not

@@ -183,18 +183,6 @@ void read_array(const LiveRecord& record, RecordReader& reader, DumpedJob& job) 
   }
 }
 
-/// True if a state of a node keeps jobs away, with flags such as `IDLE+DRAIN` or `down*`.
-bool keeps_jobs_away(std::string_view state) {
-  constexpr std::array<std::string_view, 8> kNodeStates = {"DOWN",  "DRAIN",  "DRNG",    "FAIL",
-                                                           "MAINT", "FUTURE", "UNKNOWN", "NOT_RESPONDING"};
-  const std::string upper = upper_case(state);
-  const std::vector<std::string_view> flags = split(upper, '+');
-  return std::ranges::any_of(flags, [&](std::string_view flag) {
-    return std::ranges::any_of(kNodeStates,
-                               [flag](std::string_view beginning) { return flag.starts_with(beginning); });
-  });
-}
-
 /// The object with a name; null if there is none.
 template <class Object>
 Object* known_by_name(std::vector<Object>& list, std::string_view name) {

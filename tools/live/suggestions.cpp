@@ -28,6 +28,7 @@ EtaQuestion copy_of(const EtaQuestion& question) {
           .workload = question.workload.copy_with_texts_of_this(),
           .state = question.state,
           .run_times = question.run_times,
+          .calendar = question.calendar,
           .policy = question.policy,
           .samples = question.samples,
           .seed = question.seed,

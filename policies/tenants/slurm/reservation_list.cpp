@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
@@ -35,6 +38,18 @@ std::optional<SimTime> parse_trace_time(std::string_view text) {
   return SimTime(std::chrono::seconds(*number * unit));
 }
 
+/// The nodes of some names. The error carries only the message.
+Result<NodeSet> nodes_named(const std::vector<std::string>& names, const Configuration& configuration) {
+  NodeSet nodes(configuration.nodes.size());
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(configuration.nodes, name, &NodeConf::name);
+    if (found == configuration.nodes.end())
+      return fail({.message = expected_found("a node of slurm.conf", name)});
+    nodes.add(static_cast<std::uint32_t>(found - configuration.nodes.begin()));
+  }
+  return nodes;
+}
+
 Result<NodeSet> parse_node_set(std::string_view text, const Configuration& configuration) {
   NodeSet nodes(configuration.nodes.size());
   if (equal_in_any_case(text, "ALL")) {
@@ -44,13 +59,7 @@ Result<NodeSet> parse_node_set(std::string_view text, const Configuration& confi
   }
   const auto names = expand_host_list(text, kMostReservedNodes);
   if (!names) return fail(names.error());
-  for (const std::string& name : *names) {
-    const auto found = std::ranges::find(configuration.nodes, name, &NodeConf::name);
-    if (found == configuration.nodes.end())
-      return fail({.message = expected_found("a node of slurm.conf", name)});
-    nodes.add(static_cast<std::uint32_t>(found - configuration.nodes.begin()));
-  }
-  return nodes;
+  return nodes_named(*names, configuration);
 }
 
 /// Reads one line. Errors carry field and message.
@@ -111,6 +120,18 @@ bool Reservation::admits(std::string_view user, std::string_view account) const 
     return std::ranges::find(names, wanted) != names.end();
   };
   return has(users, user) || has(accounts, account);
+}
+
+Result<Reservation> reservation_of(const NodeReservation& kept, const Configuration& configuration) {
+  auto nodes = nodes_named(kept.nodes, configuration);
+  if (!nodes)
+    return fail({.field = fmt::format("reservation {}", kept.name), .message = nodes.error().message});
+  return Reservation{.name = kept.name,
+                     .start = kept.start,
+                     .end = kept.end,
+                     .nodes = *std::move(nodes),
+                     .users = kept.users,
+                     .accounts = kept.accounts};
 }
 
 Result<std::vector<Reservation>> parse_reservations(std::string_view text, const std::string& file,

@@ -9,6 +9,7 @@
 #include "core/base/units.hpp"
 #include "policies/tenants/slurm/configuration.hpp"
 #include "policies/tenants/slurm/node_set.hpp"
+#include "sched/simulation/node_calendar.hpp"
 
 namespace vtrain::slurm {
 
@@ -34,5 +35,8 @@ struct Reservation {
 /// end, flags that change when jobs start and are not followed.
 Result<std::vector<Reservation>> parse_reservations(std::string_view text, const std::string& file,
                                                     const Configuration& configuration);
+
+/// A reservation of a calendar. Error: an unknown node.
+Result<Reservation> reservation_of(const NodeReservation& kept, const Configuration& configuration);
 
 }  // namespace vtrain::slurm

@@ -21,6 +21,8 @@ Scheduler::Scheduler(const SchedulerState& state) : state_(state) {
     NodeSet& nodes = partition_nodes_.emplace_back(conf.nodes.size());
     for (const std::uint32_t node : partition.nodes)
       nodes.add(node);
+    for (const std::uint32_t node : state_.out_of_service)
+      nodes.remove(node);
   }
 }
 
@@ -119,11 +121,10 @@ PreemptMode Scheduler::mode_against(const QueueEntry& entry, std::uint32_t victi
 
 std::pair<std::int64_t, std::int64_t> Scheduler::victim_rank(std::uint32_t victim) const {
   const JobRecord& record = state_.jobs[victim];
-  const std::int64_t rank =
-      state_.setup.configuration.preempt_type == PreemptType::PartitionPrio
-          ? state_.setup.configuration.partitions[record.runs_in].priority_tier
-      : record.limited.qos ? state_.setup.qos[*record.limited.qos].priority
-                           : 0;
+  const std::int64_t rank = state_.setup.configuration.preempt_type == PreemptType::PartitionPrio
+                                ? state_.setup.configuration.partitions[record.runs_in].priority_tier
+                            : record.limited.qos ? state_.setup.qos[*record.limited.qos].priority
+                                                 : 0;
   return {rank, -record.request.nodes};
 }
 

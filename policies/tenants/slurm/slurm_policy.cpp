@@ -9,20 +9,25 @@
 #include <memory>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/base/strings.hpp"
 #include "core/io/input.hpp"
 #include "core/text/quantities.hpp"
 #include "policies/base/policies.hpp"
 #include "policies/tenants/slurm/controller.hpp"
 #include "policies/tenants/slurm/slurm_files.hpp"
+#include "sched/simulation/node_calendar.hpp"
 
 namespace vtrain {
 namespace {
 
 class SlurmPolicy final : public Policy {
  public:
-  SlurmPolicy(slurm::ControllerOptions options, std::vector<std::string> files)
-      : options_(std::move(options)), files_(std::move(files)), controller_(options_) {}
+  using Options = std::shared_ptr<const slurm::ControllerOptions>;
+
+  SlurmPolicy(Options options, std::vector<std::string> files)
+      : options_(std::move(options)), files_(std::move(files)), controller_(*options_) {}
 
   Result<std::vector<std::string>> check(const Workload& workload, const ClusterSpec&,
                                          const TenantTree&) const override {
@@ -34,15 +39,38 @@ class SlurmPolicy final : public Policy {
 
   void begin(const SchedulingPass& view) override {
     // Forgets all that was; facts from outside thus forget the usage since the first pass.
-    controller_ = slurm::Controller(options_);
+    if (std::exchange(has_begun_, true)) controller_ = slurm::Controller(*options_);
     controller_.begin(view);
   }
   void schedule(SchedulingPass& pass) override { controller_.schedule(pass); }
+  std::unique_ptr<Policy> fresh() const override { return std::make_unique<SlurmPolicy>(options_, files_); }
+
+  Result<bool> follow(const NodeCalendar& calendar) override {
+    slurm::ControllerOptions options = *options_;
+    const slurm::Configuration& conf = options.setup.configuration;
+    for (const NodeReservation& each : calendar.reservations) {
+      auto reservation = slurm::reservation_of(each, conf);
+      if (!reservation) return fail(std::move(reservation.error()));
+      // What the cluster says now is newer than a file.
+      std::erase_if(options.reservations, [&](const auto& known) { return known.name == each.name; });
+      options.reservations.push_back(*std::move(reservation));
+    }
+    for (const std::string& name : calendar.out_of_service) {
+      const auto found = std::ranges::find(conf.nodes, name, &slurm::NodeConf::name);
+      if (found == conf.nodes.end())
+        return fail({.field = name, .message = fmt::format("node that is not in {}", conf.file)});
+      options.out_of_service.push_back(static_cast<std::uint32_t>(found - conf.nodes.begin()));
+    }
+    options_ = std::make_shared<const slurm::ControllerOptions>(std::move(options));
+    controller_ = slurm::Controller(*options_);
+    return true;
+  }
 
  private:
-  slurm::ControllerOptions options_;
+  Options options_;
   std::vector<std::string> files_;  ///< paths of files that no parameter of its own names
   slurm::Controller controller_;
+  bool has_begun_ = false;
 };
 
 /// Paths of the files that a spec names.
@@ -124,7 +152,8 @@ MadePolicy make_slurm(const PolicyArguments& arguments) {
     if (!list) return fail(std::move(list.error()));
     options.reservations = *std::move(list);
   }
-  return std::make_unique<SlurmPolicy>(std::move(options), std::move(read));
+  return std::make_unique<SlurmPolicy>(std::make_shared<const slurm::ControllerOptions>(std::move(options)),
+                                       std::move(read));
 }
 
 }  // namespace vtrain
