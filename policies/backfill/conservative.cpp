@@ -96,20 +96,6 @@ class Conservative final : public Policy {
     std::optional<Booking> booking{};  ///< absent if too many GPUs are out of service for the job
     bool is_overdue = false;
   };
-  /// A search of a job for an earlier slot, in vain. A harder one is in vain, too, while no GPUs become free
-  /// before its `booked`.
-  struct FailedSearch {
-    GpuTypeId kind{};
-    GpuCount gpus{0};
-    SimDuration time{};
-    SimTime booked{};  ///< begin of the job's own slot
-    SimTime before{};  ///< slots that begin before this time were sought
-
-    bool implies(const FailedSearch& other) const {
-      return kind == other.kind && gpus <= other.gpus && time <= other.time && booked <= other.booked &&
-             before >= other.before;
-    }
-  };
   /// Waiting jobs in order of arrival, which is that of the ids.
   using WaitingJobs = std::map<JobId, Waiting>;
 
@@ -149,7 +135,6 @@ class Conservative final : public Policy {
   /// better slot includes GPUs that became free, so it begins before their end, `freed_until_`.
   void renew(const SchedulingPass& pass) {
     bounds_.reset();
-    failed_.clear();
     // Earlier jobs have not seen the GPUs that a job leaves: they look there the next time.
     for (std::size_t type = 0; type < freed_until_.size(); ++type) {
       if (freed_until_[type] > pass.now())
@@ -164,20 +149,11 @@ class Conservative final : public Policy {
       for (const std::uint32_t type : free_->allowed(job.gpu_type))
         freed_until = std::max(freed_until, freed_until_[type]);
       if (freed_until == pass.now()) continue;
-      const FailedSearch search{free_->kind_of(job.gpu_type), job.num_gpus, job.booked_time(), booked,
-                                std::min(booked, freed_until)};
-      if (std::ranges::any_of(failed_, [&](const FailedSearch& each) { return each.implies(search); }))
-        continue;
       // From the booked begin on, its own GPUs count: a stretch that reaches it is long enough.
-      auto earlier = free_->earliest(job.gpu_type, job.num_gpus, job.booked_time(),
-                                     {.from = pass.now(), .before = search.before, .enough = booked});
-      if (!earlier) {
-        std::erase_if(failed_, [&](const FailedSearch& each) { return search.implies(each); });
-        failed_.push_back(search);
-        continue;
-      }
-      // The slot that it leaves may be enough for what was sought in vain.
-      std::erase_if(failed_, [&](const FailedSearch& each) { return each.booked > booked; });
+      auto earlier =
+          free_->earliest(job.gpu_type, job.num_gpus, job.booked_time(),
+                          {.from = pass.now(), .before = std::min(booked, freed_until), .enough = booked});
+      if (!earlier) continue;
       if (waiting.booking) {
         free_->cancel(*waiting.booking);
         due_.erase({booked, id});
@@ -254,7 +230,6 @@ class Conservative final : public Policy {
   std::set<std::pair<SimTime, JobId>> held_;  ///< ends of the bookings of overdue jobs
   SlotBounds bounds_;                         ///< bounds since GPUs last became free early
   std::vector<SimTime> freed_until_;  ///< [types], end of the time that became free early in this pass
-  std::vector<FailedSearch> failed_;  ///< in this pass, without those that others imply
   std::vector<SimTime> left_until_;   ///< [types], end of the slots that jobs left since all last looked
 };
 
