@@ -24,6 +24,7 @@
 #include "tools/live/cluster_now.hpp"
 #include "tools/live/read_state.hpp"
 #include "tools/live/suggestions.hpp"
+#include "tools/options/options.hpp"
 
 namespace vtrain {
 namespace {
@@ -41,6 +42,8 @@ struct EtaArguments {
   std::string placement = "count";
   std::string at;
   std::string job;
+  std::string models;
+  PricingArguments pricing{};
   TraceArguments log{};
   std::int64_t submissions = 2000;
   std::int64_t samples = 200;
@@ -80,6 +83,14 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
       book.add(job);
   }
   ClusterNowOptions options;
+  options.pricing = arguments.pricing;
+  std::optional<JobModels> models;
+  if (!arguments.models.empty()) {
+    auto read = JobModels::read(arguments.models);
+    if (!read) return fail(in_option("--models", read.error()));
+    models = *std::move(read);
+    options.models = &*models;
+  }
   const auto at = parse_at(arguments.at);
   if (!at) return fail(at.error());
   options.now = *at;
@@ -254,6 +265,16 @@ ordered_json time_json(const Estimate& estimate, const LikelyTime& time) {
   return {{"p50", value(time.p50)}, {"p90", value(time.p90)}};
 }
 
+/// Median of a job's run times with the range of nine in ten.
+ordered_json run_time_json(const Estimate& estimate, JobId job) {
+  const std::vector<SimDuration>& values = estimate.cluster.question.run_times[job.value].values;
+  const auto at = [&](double part) {
+    const auto place = static_cast<std::size_t>(part * static_cast<double>(values.size() - 1) + 0.5);
+    return to_seconds(values[place]);
+  };
+  return {{"p5", at(0.05)}, {"p50", at(0.5)}, {"p95", at(0.95)}};
+}
+
 ordered_json estimate_json(const Estimate& estimate) {
   const EtaQuestion& question = estimate.cluster.question;
   ordered_json jobs = ordered_json::array();
@@ -272,7 +293,8 @@ ordered_json estimate_json(const Estimate& estimate) {
                     {"starts", each.starts},
                     {"blocked", std::move(blocked)},
                     {"ahead", std::move(ahead)},
-                    {"run_time_from", name_of(estimate.cluster.sources[each.job.value])}});
+                    {"run_time_from", name_of(estimate.cluster.sources[each.job.value])},
+                    {"run_time_s", run_time_json(estimate, each.job)}});
   }
   ordered_json stuck = ordered_json::array();
   for (const StuckJob& job : estimate.cluster.stuck)
@@ -429,6 +451,12 @@ void add_eta_command(CLI::App& app, Action& action) {
       ->add_option("--history", arguments->history,
                    "Past jobs, as sacct -P or --json writes them: how long jobs really run")
       ->type_name("FILE...");
+  command
+      ->add_option("--models", arguments->models,
+                   "CSV file with the models that jobs train: job (id, or name with *), model, global_batch, "
+                   "tokens or iterations, plan")
+      ->type_name("FILE");
+  add_pricing_options(*command, arguments->pricing);
   command->add_option("--policy", arguments->policy, "Policy that can begin with running jobs")
       ->capture_default_str();
   command

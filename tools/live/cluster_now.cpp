@@ -85,6 +85,8 @@ class Builder {
       if (auto added = add(job); !added) return fail(std::move(added.error()));
     }
     put_in_order();
+    if (options_.models != nullptr && options_.models->num_unused() > 0)
+      made_.assumed["rows of --models that no job matches"] += options_.models->num_unused();
     made_.question.placement = options_.placement;
     if (!info_of(options_.placement).knows_nodes) count_by_type();
     return std::move(made_);
@@ -95,6 +97,7 @@ class Builder {
     Job job{};
     LiveJob live{};
     RunTimeGuess guess{};
+    std::optional<TrainingWork> work{};
     std::string reason{};
     bool is_later = false;  ///< may start only later
   };
@@ -272,8 +275,14 @@ class Builder {
     job.num_gpus = GpuCount(static_cast<std::int32_t>(listed.gpus));
     const std::int64_t limit = limit_of(listed);
     job.requested_time = std::chrono::seconds(limit);
-    entry.guess =
-        book_.guess({.user = listed.user, .name = listed.name, .gpus = listed.gpus, .limit_s = limit});
+    entry.work = work_of(listed, id);
+    if (auto predicted = predict(listed, job, type, entry.work); !predicted)
+      return fail(std::move(predicted.error()));
+    else if (entry.work)
+      entry.guess = {.times = std::move(*predicted), .source = RunTimeSource::Model};
+    else
+      entry.guess =
+          book_.guess({.user = listed.user, .name = listed.name, .gpus = listed.gpus, .limit_s = limit});
     job.duration = entry.guess.times.values.back();
     if (listed.priority) job.priority = std::min(*listed.priority, Job::kMaxPriority);
     add_requirements(listed, job);
@@ -299,6 +308,54 @@ class Builder {
     }
     entries_.push_back(std::move(entry));
     return {};
+  }
+
+  /// The work that a file or the job itself names.
+  std::optional<TrainingWork> work_of(const DumpedJob& listed, const std::string& id) {
+    if (options_.models != nullptr) {
+      if (const TrainingWork* const work = options_.models->find(listed, id)) return *work;
+    }
+    const auto text = model_text(listed);
+    if (!text) return std::nullopt;
+    auto work = parse_training_work(*text);
+    if (work) return *std::move(work);
+    const Error& error = work.error();
+    ++made_.assumed[fmt::format("jobs whose model is not understood: {}{}{}", error.field,
+                                error.field.empty() ? "" : ": ", error.message)];
+    return std::nullopt;
+  }
+
+  /// Run times of a job's work, none above its limit. Resets the work where nothing predicts it.
+  Result<RunTimes> predict(const DumpedJob& listed, const Job& job, std::string type,
+                           std::optional<TrainingWork>& work) {
+    if (!work) return RunTimes{};
+    if (!made_.training) {
+      std::vector<std::string> warnings;
+      auto opened = TrainingTimes::open(options_.pricing, made_.question.cluster, warnings);
+      if (!opened) return fail(std::move(opened.error()));
+      for (const std::string& warning : warnings)
+        ++made_.assumed[warning];
+      made_.training = std::make_shared<TrainingTimes>(*std::move(opened));
+    }
+    for (const std::string& node : listed.nodes) {
+      if (const auto known = type_of_node_.find(node); type.empty() && known != type_of_node_.end())
+        type = known->second;
+    }
+    if (type.empty() && types_.size() > 1)
+      ++made_.assumed["jobs with a model that may use several types are predicted on the first"];
+    auto time = made_.training->predict(*work, job.num_gpus, type);
+    if (!time) {
+      ++made_.assumed[fmt::format("jobs whose model tells no run time: {}", time.error().message)];
+      work.reset();
+      return RunTimes{};
+    }
+    if (job.requested_time.count() > 0) {
+      if (time->total(work->iterations) > job.requested_time)
+        ++made_.assumed["jobs that end at their limits before the predicted end"];
+      for (SimDuration& value : time->times.values)
+        value = std::min(value, job.requested_time);
+    }
+    return std::move(time->times);
   }
 
   void add_requirements(const DumpedJob& listed, Job& job) {
@@ -376,6 +433,7 @@ class Builder {
       if (!entry.is_later) question.state.jobs.push_back(std::move(entry.live));
       question.run_times.push_back(std::move(entry.guess.times));
       made_.sources.push_back(entry.guess.source);
+      made_.works.push_back(std::move(entry.work));
       made_.reasons.push_back(std::move(entry.reason));
     }
   }

@@ -50,6 +50,7 @@ struct DumpedJob {
   std::string dependency{};                      ///< jobs that it waits for, as the scheduler writes them
   std::string reservation{};                     ///< reservation that it must use
   std::string comment{};                         ///< free text of its user
+  std::string model{};                           ///< model of a training run that its user names
   std::optional<DumpedArray> array{};
   std::optional<DumpedPart> part{};
 

@@ -44,6 +44,7 @@ void complete_job(DumpedJob& job, DumpedJob&& other, LiveState& state) {
   complete(job.dependency, std::move(other.dependency));
   complete(job.reservation, std::move(other.reservation));
   complete(job.comment, std::move(other.comment));
+  complete(job.model, std::move(other.model));
   if (!job.array) job.array = std::move(other.array);
   if (!job.part) job.part = std::move(other.part);
 }
