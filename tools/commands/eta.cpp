@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ struct EtaArguments {
   std::string at;
   std::string job;
   std::string models;
+  std::string zone;
   PricingArguments pricing{};
   TraceArguments log{};
   std::int64_t submissions = 2000;
@@ -57,6 +59,9 @@ struct Estimate {
   ClusterNow cluster{};
   EtaAnswer answer{};
   std::int64_t past_jobs = 0;
+  std::string policy{};                   ///< spec as given
+  std::vector<std::string> used_files{};  ///< files of --now that the policy has read
+  std::int64_t unused_files = 0;          ///< files for a policy that is not asked for
   std::vector<Suggestion> suggestions{};  ///< of the job that was asked for
 
   const Job& job(JobId id) const { return cluster.question.workload.jobs[id.value]; }
@@ -70,14 +75,34 @@ Result<std::optional<std::int64_t>> parse_at(const std::string& text) {
   return *seconds;
 }
 
+/// The spec with the files of a state as parameters, where the policy reads such files and the spec names
+/// none.
+std::string with_policy_files(const std::string& spec, const LiveState& state) {
+  const auto policy = PolicyRegistry::built_in().parse(spec);
+  if (!policy || state.policy_files.empty()) return spec;
+  const auto& known = policy->policy().parameters;
+  std::string text = spec;
+  const auto is_known = [&](std::string_view name) {
+    return std::ranges::find(known, name, &PolicyParameter::name) != known.end();
+  };
+  if (!is_known("conf") || !(*policy)["folder"].empty()) return spec;
+  for (const auto& [name, file] : state.policy_files) {
+    if (!is_known(name) || !(*policy)[name].empty()) continue;
+    text += fmt::format("{}{}={}", text.find(':') == std::string::npos ? ":" : ",", name, file);
+  }
+  return text;
+}
+
 Result<Estimate> make_estimate(const EtaArguments& arguments) {
-  const auto state = read_live_state(arguments.now);
+  const auto zone = arguments.zone.empty() ? Result<TimeZone>(kUtc) : TimeZone::find(arguments.zone);
+  if (!zone) return fail(in_option("--time-zone", zone.error()));
+  const auto state = read_live_state(arguments.now, *zone);
   if (!state) return fail(in_option("--now", state.error()));
   RunTimeBook book;
   for (const DumpedJob& job : state->jobs)
     book.add(job);
   if (!arguments.history.empty()) {
-    const auto past = read_live_state(arguments.history);
+    const auto past = read_live_state(arguments.history, *zone);
     if (!past) return fail(in_option("--history", past.error()));
     for (const DumpedJob& job : past->jobs)
       book.add(job);
@@ -102,11 +127,12 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
     if (!cluster) return fail(in_option("--cluster", cluster.error()));
     options.cluster = *std::move(cluster);
   }
-  const auto policy = PolicyRegistry::built_in().parse(arguments.policy);
+  const std::string spec = with_policy_files(arguments.policy, *state);
+  const auto policy = PolicyRegistry::built_in().parse(spec);
   options.policy_names_nodes = policy && policy->policy().follows_requests;
   auto cluster = make_cluster_now(*state, book, options);
   if (!cluster) return fail(in_option("--now", cluster.error()));
-  cluster->question.policy = arguments.policy;
+  cluster->question.policy = spec;
   if (options.policy_names_nodes) {
     for (const DumpedPartition& partition : state->partitions) {
       if (partition.state == "UP") cluster->partitions.push_back(partition.name);
@@ -117,7 +143,13 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
   cluster->question.threads = arguments.threads;
   auto answer = estimate_starts(cluster->question, PolicyRegistry::built_in());
   if (!answer) return fail(in_option("--policy", answer.error()));
-  return Estimate{*std::move(cluster), *std::move(answer), book.num_jobs()};
+  std::set<std::string> used;
+  std::set<std::string> unused;
+  for (const auto& [name, file] : state->policy_files)
+    (spec.find(fmt::format("{}={}", name, file)) == std::string::npos ? unused : used).insert(file);
+  std::erase_if(unused, [&](const std::string& file) { return used.contains(file); });
+  return Estimate{*std::move(cluster), *std::move(answer),         book.num_jobs(),
+                  arguments.policy,    {used.begin(), used.end()}, std::ssize(unused)};
 }
 
 /// Reason for which a job does not start now, as a part of a sentence.
@@ -176,6 +208,11 @@ std::vector<std::string> assumptions_of(const Estimate& estimate) {
   if (const auto kept = std::ssize(estimate.cluster.question.calendar.reservations); kept > 0)
     list.push_back(fmt::format("{} {}{} kept", count_of(kept, "reservation"), kept == 1 ? "is" : "are",
                                estimate.answer.follows_calendar ? "" : " not"));
+  if (estimate.unused_files > 0)
+    list.push_back(fmt::format("{} with rules of Slurm not used by {}",
+                               count_of(estimate.unused_files, "file"), estimate.policy));
+  if (!estimate.used_files.empty())
+    list.push_back(fmt::format("rules of {}", fmt::join(estimate.used_files, ", ")));
   for (const auto& [text, count] : estimate.cluster.assumed)
     list.push_back(count > 1 ? fmt::format("{}: {}", text, count) : text);
   return list;
@@ -191,8 +228,8 @@ std::string headline(const Estimate& estimate) {
   for (const JobEta& each : estimate.answer.jobs) {
     if (each.start.p50 && (last == nullptr || *each.start.p50 > *last->start.p50)) last = &each;
   }
-  std::string text = fmt::format("Under {}, {} of {} that can start do so now",
-                                 estimate.cluster.question.policy, soon, count_of(pending, "pending job"));
+  std::string text = fmt::format("Under {}, {} of {} that can start do so now", estimate.policy, soon,
+                                 count_of(pending, "pending job"));
   if (last != nullptr)
     text += fmt::format(", the last, {}, in {} (nine in ten times within {})", estimate.name(last->job),
                         from_now(estimate, last->start.p50), from_now(estimate, last->start.p90));
@@ -329,7 +366,7 @@ ordered_json backtest_json(const Backtest& test, const EtaArguments& arguments) 
                     {"mean_bias_s", row.mean_bias_s},
                     {"within_p50", share(row.within_p50)},
                     {"within_p90", share(row.within_p90)},
-                    {"waited_median_error_s", row.waited_median_error_s},
+                    {"waited_median_error_s", share(row.waited_median_error_s)},
                     {"waited_within_p50", share(row.waited_within_p50)},
                     {"waited_within_p90", share(row.waited_within_p90)}});
   }
@@ -354,7 +391,8 @@ void print_backtest(const Backtest& test, const EtaArguments& arguments) {
                    "start by p50,\nif they waited", "start by p90,\nif they waited"});
   for (const BacktestRow& row : test.rows) {
     table.add_row(
-        {row.method, as_duration(row.median_error_s), as_duration(row.waited_median_error_s),
+        {row.method, as_duration(row.median_error_s),
+         row.waited_median_error_s ? as_duration(*row.waited_median_error_s) : "-",
          as_duration(row.p90_error_s),
          fmt::format("{}{}", row.mean_bias_s < 0 ? "-" : "+", as_duration(std::abs(row.mean_bias_s))),
          percent(row.waited_within_p50), percent(row.waited_within_p90)});
@@ -469,6 +507,10 @@ void add_eta_command(CLI::App& app, Action& action) {
       ->add_option("--at", arguments->at,
                    "Instant of the files (UTC), as 2026-11-25T09:16:18; default: the latest time in them")
       ->type_name("TIME");
+  command
+      ->add_option("--time-zone", arguments->zone,
+                   "Zone of times in the files that name none, as Europe/Berlin; default: UTC")
+      ->type_name("NAME");
   command
       ->add_option("--job", arguments->job,
                    "Answer for this job alone, with changes that make it start earlier")

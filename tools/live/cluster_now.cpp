@@ -115,6 +115,7 @@ class Builder {
       see(job.evaluated, true);
       see(job.start, true);
     }
+    if (state_.printed) latest = std::max(latest.value_or(*state_.printed), *state_.printed);
     if (!options_.now) {
       if (!latest)
         return fail(
@@ -202,7 +203,8 @@ class Builder {
   Result<void> add(const DumpedJob& job) {
     if (!job.is_pending() && !job.is_running()) return {};
     if (job.gpus == 0) {
-      ++made_.assumed["jobs without GPUs are left out"];
+      ++made_.assumed[job.tells_gpus ? "jobs without GPUs are left out"
+                                     : "jobs whose GPUs no file tells are left out"];
       return {};
     }
     if (job.gpus > kMostGpus)
@@ -290,7 +292,8 @@ class Builder {
     job.submit = time_of(submit);
     LiveJob& live = entry.live;
     if (listed.is_running()) {
-      const std::int64_t start = std::clamp(listed.start.value_or(made_.now), submit, made_.now);
+      const std::int64_t since = listed.start.value_or(made_.now - listed.elapsed_s.value_or(0));
+      const std::int64_t start = std::clamp(since, std::min(submit, since), made_.now);
       live.outcome.state = JobState::Running;
       live.outcome.start = live.resumed = time_of(start);
       live.num_gpus = job.num_gpus;

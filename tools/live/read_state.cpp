@@ -7,7 +7,9 @@
 
 #include "core/io/input.hpp"
 #include "tools/live/slurm_dump.hpp"
+#include "tools/live/slurm_files_now.hpp"
 #include "tools/live/slurm_objects.hpp"
+#include "tools/live/slurm_tables.hpp"
 
 namespace vtrain {
 namespace {
@@ -23,6 +25,10 @@ void complete_job(DumpedJob& job, DumpedJob&& other, LiveState& state) {
     state.remark("jobs whose state differs between files: that of the first is taken");
     return;
   }
+  constexpr std::int64_t kQuarterHour = 900;
+  if (job.submit && other.submit && *job.submit != *other.submit &&
+      (*job.submit - *other.submit) % kQuarterHour == 0)
+    state.remark("jobs whose times differ by whole quarters of an hour between files (--time-zone NAME)");
   complete(job.name, std::move(other.name));
   complete(job.user, std::move(other.user));
   complete(job.account, std::move(other.account));
@@ -31,12 +37,14 @@ void complete_job(DumpedJob& job, DumpedJob&& other, LiveState& state) {
   complete(job.reason, std::move(other.reason));
   complete(job.reason_text, std::move(other.reason_text));
   complete(job.gpus, std::move(other.gpus));
+  complete(job.tells_gpus, std::move(other.tells_gpus));
   complete(job.gpu_type, std::move(other.gpu_type));
   complete(job.nodes, std::move(other.nodes));
   complete(job.time_limit_s, std::move(other.time_limit_s));
   complete(job.submit, std::move(other.submit));
   complete(job.eligible, std::move(other.eligible));
   complete(job.evaluated, std::move(other.evaluated));
+  complete(job.elapsed_s, std::move(other.elapsed_s));
   complete(job.start, std::move(other.start));
   complete(job.start_estimate, std::move(other.start_estimate));
   complete(job.end, std::move(other.end));
@@ -49,13 +57,35 @@ void complete_job(DumpedJob& job, DumpedJob&& other, LiveState& state) {
   if (!job.part) job.part = std::move(other.part);
 }
 
+/// Names under which other files may have a job: its id, its place in an array or a heterogeneous job.
+std::vector<std::string> names_of(const DumpedJob& job) {
+  std::vector<std::string> names = {job.id};
+  if (job.array) names.push_back(fmt::format("{}_{}", job.array->job_id, job.array->tasks));
+  if (job.part) names.push_back(fmt::format("{}+{}", job.part->job_id, job.part->offset));
+  return names;
+}
+
+/// True if a job of an earlier file is the array whose task a job is.
+bool waits_as_array(const LiveState& state, const std::unordered_map<std::string, std::size_t>& places,
+                    const DumpedJob& job, std::size_t before) {
+  const auto found = places.find(job.array->job_id);
+  if (found == places.end() || found->second >= before) return false;
+  const DumpedJob& whole = state.jobs[found->second];
+  return whole.array && whole.is_pending();
+}
+
 /// Joins jobs with those of files before. Error: an id that comes twice in one file.
 Result<void> join_jobs(LiveState& state, LiveState&& added, const std::string& file) {
   std::unordered_map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < state.jobs.size(); ++i)
-    places.emplace(state.jobs[i].id, i);
+    for (std::string& name : names_of(state.jobs[i]))
+      places.emplace(std::move(name), i);
   const std::size_t before = state.jobs.size();
   for (DumpedJob& job : added.jobs) {
+    // A waiting task of an array that another file lists as a whole is known.
+    const bool is_known_task = job.array && job.id != job.array->job_id && job.is_pending() &&
+                               !places.contains(job.id) && waits_as_array(state, places, job, before);
+    if (is_known_task) continue;
     const auto [found, is_new] = places.emplace(job.id, state.jobs.size());
     if (is_new) {
       state.jobs.push_back(std::move(job));
@@ -66,6 +96,19 @@ Result<void> join_jobs(LiveState& state, LiveState&& added, const std::string& f
     }
   }
   return {};
+}
+
+/// Gives jobs the priorities that sprio tells.
+void set_priorities(LiveState& state) {
+  std::int64_t unknown = std::ssize(state.priorities);
+  for (DumpedJob& job : state.jobs) {
+    const auto found = state.priorities.find(job.id);
+    if (found == state.priorities.end()) continue;
+    --unknown;
+    // Held jobs are not in sprio; one that has just been held has priority 0.
+    if (job.is_pending() && job.priority != 0) job.priority = found->second;
+  }
+  if (unknown > 0) state.remark("jobs of sprio that no other file has", unknown);
 }
 
 /// Counts jobs and nodes that contradict each other.
@@ -93,28 +136,42 @@ void check_use(LiveState& state) {
 }  // namespace
 
 Result<void> add_dump(std::string text, const std::string& file, LiveState& state) {
+  const auto is_file = add_slurm_file(text, file, state);
+  if (!is_file) return fail(is_file.error());
+  if (*is_file) return {};
   const auto dump = read_slurm_dump(std::move(text), file);
   if (!dump) return fail(dump.error());
   LiveState added;
+  added.zone = state.zone;
   for (const LiveRecord& record : dump->records) {
     const auto done = dump->kind == LiveKind::Jobs         ? add_slurm_job(record, added)
                       : dump->kind == LiveKind::Nodes      ? add_slurm_node(record, state)
                       : dump->kind == LiveKind::Partitions ? add_slurm_partition(record, state)
+                      : dump->kind == LiveKind::NodeRows   ? add_sinfo_row(record, state)
+                      : dump->kind == LiveKind::Priorities ? add_priority(record, state)
                                                            : add_slurm_reservation(record, state);
     if (!done) return done;
   }
   return join_jobs(state, std::move(added), file);
 }
 
-Result<LiveState> read_live_state(std::span<const std::string> files) {
+Result<LiveState> read_live_state(std::span<const std::string> files, const TimeZone& zone) {
   LiveState state;
+  state.zone = zone;
+  std::vector<std::pair<std::string, std::string>> texts;
   for (const std::string& file : files) {
     auto text = read_file(file, InputKind::Instance);
     if (!text) return fail(std::move(text.error()));
-    if (auto added = add_dump(*std::move(text), file, state); !added) return fail(std::move(added.error()));
+    texts.emplace_back(file, *std::move(text));
+  }
+  // Tables that name tasks of arrays by their place complete the jobs of others.
+  std::ranges::stable_partition(texts, [](const auto& each) { return !has_only_shown_ids(each.second); });
+  for (auto& [file, text] : texts) {
+    if (auto added = add_dump(std::move(text), file, state); !added) return fail(std::move(added.error()));
   }
   if (state.jobs.empty() && state.nodes.empty())
     return fail({.message = "expected a job or a node in the files, found none"});
+  set_priorities(state);
   check_use(state);
   return state;
 }

@@ -11,6 +11,7 @@
 #include "core/base/strings.hpp"
 #include "core/io/json_reader.hpp"
 #include "core/io/line_reader.hpp"
+#include "tools/live/slurm_tables.hpp"
 #include "traces/formats/sacct_rows.hpp"
 
 namespace vtrain {
@@ -19,9 +20,9 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kExpected =
-    "`scontrol show job|node|partition|reservation -o`, `squeue --json` or `-o %all`, `sacct --json` or "
-    "`-P`, `sinfo "
-    "--json`";
+    "`scontrol show job|node|partition|reservation -o`, `squeue` or `sinfo` with a header or `--json`, "
+    "`sacct "
+    "--json` or `-P`, `sprio -l`, slurm.conf, `sacctmgr show assoc|qos -P`, `sshare -alP`";
 
 struct Beginning {
   std::string_view text;
@@ -205,6 +206,10 @@ Result<LiveRecords> read_slurm_dump(std::string text, const std::string& file) {
   if (!*more) return fail({.file = file, .message = expected_found(kExpected, "an empty file")});
   if (const auto kind = kind_of_line(lines.line())) return read_pairs(text, file, *kind);
   const std::vector<std::string_view> names = split(lines.line(), '|');
+  auto table = std::ranges::count(names, "JOBID") == 2 ? Result<std::optional<LiveRecords>>(std::nullopt)
+                                                       : read_slurm_table(text, file);
+  if (!table) return fail(std::move(table.error()));
+  if (*table) return **std::move(table);
   if (are_sacct_columns(names)) return read_sacct_table(lines, names);
   if (names.size() > 2 && std::ranges::find(names, "JOBID") != names.end())
     return read_queue_table(lines, names);
