@@ -112,6 +112,10 @@ struct LiveState {
   /// Omissions and oddities, with their numbers.
   std::map<std::string, std::int64_t, std::less<>> remarks{};
 
+  /// Notes a time at which a file was written.
+  void note_time(std::int64_t seconds) {
+    if (!printed || *printed < seconds) printed = seconds;
+  }
   /// Counts a remark.
   void remark(std::string_view text, std::int64_t count = 1) { remarks[std::string(text)] += count; }
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -98,6 +99,18 @@ Result<void> join_jobs(LiveState& state, LiveState&& added, const std::string& f
   return {};
 }
 
+/// Gives all jobs of an array the throttle that one of them tells.
+void share_throttles(LiveState& state) {
+  std::map<std::string, std::int64_t> most;
+  for (const DumpedJob& job : state.jobs) {
+    if (job.array && job.array->most_running) most[job.array->job_id] = *job.array->most_running;
+  }
+  for (DumpedJob& job : state.jobs) {
+    const auto found = job.array ? most.find(job.array->job_id) : most.end();
+    if (found != most.end()) job.array->most_running = found->second;
+  }
+}
+
 /// Gives jobs the priorities that sprio tells.
 void set_priorities(LiveState& state) {
   std::int64_t unknown = std::ssize(state.priorities);
@@ -152,6 +165,7 @@ Result<void> add_dump(std::string text, const std::string& file, LiveState& stat
                                                            : add_slurm_reservation(record, state);
     if (!done) return done;
   }
+  if (added.printed) state.note_time(*added.printed);
   return join_jobs(state, std::move(added), file);
 }
 
@@ -171,6 +185,7 @@ Result<LiveState> read_live_state(std::span<const std::string> files, const Time
   }
   if (state.jobs.empty() && state.nodes.empty())
     return fail({.message = "expected a job or a node in the files, found none"});
+  share_throttles(state);
   set_priorities(state);
   check_use(state);
   return state;

@@ -72,10 +72,6 @@ Result<void> keep_file(LiveState& state, std::initializer_list<std::string_view>
   return {};
 }
 
-void note_time(LiveState& state, std::int64_t seconds) {
-  if (!state.printed || *state.printed < seconds) state.printed = seconds;
-}
-
 /// The whole of a table, whose rows must have the columns of the header.
 Result<void> check_table(std::string_view text, const std::string& file) {
   auto table = slurm::TableText::open(text, file);
@@ -92,8 +88,7 @@ Result<bool> add_config(std::string_view line, const std::string& file, LiveStat
   constexpr std::string_view kBeginning = "Configuration data as of ";
   const auto time = parse_civil_time(line.substr(kBeginning.size()));
   if (!time) return fail({.file = file, .line = 1, .message = time.error().message});
-  note_time(state,
-            std::chrono::floor<std::chrono::seconds>(time->utc(state.zone)).time_since_epoch().count());
+  state.note_time(std::chrono::floor<std::chrono::seconds>(time->utc(state.zone)).time_since_epoch().count());
   state.remark("`scontrol show config` is read for its time; slurm.conf has the rules");
   return true;
 }
@@ -108,7 +103,7 @@ Result<bool> add_sdiag(std::string_view text, const std::string& file, LiveState
           ? Result<std::int64_t>(fail({.message = expected_found("a time", heading)}))
           : parse_integer(heading.substr(open + 1, heading.find(')') - open - 1), 1, 7'258'118'400);
   if (!seconds) return fail({.file = file, .field = "sdiag output at", .message = seconds.error().message});
-  note_time(state, *seconds);
+  state.note_time(*seconds);
   state.remark("`sdiag` is read for its time");
   return true;
 }
@@ -165,7 +160,7 @@ Result<bool> add_slurm_file(std::string_view text, const std::string& file, Live
     while (lines.next().value_or(false)) {
       const auto seconds = parse_integer(trim(lines.line()), 1, 7'258'118'400);
       if (!seconds) return fail({.file = file, .line = lines.number(), .message = seconds.error().message});
-      note_time(state, *seconds);
+      state.note_time(*seconds);
     }
     return true;
   }

@@ -263,10 +263,11 @@ Result<void> add_slurm_job(const LiveRecord& record, LiveState& state) {
   job.evaluated = reader.instant({"LastSchedEval", "last_sched_evaluation"});
   const auto start = reader.instant({"StartTime", "Start", "start_time", "START_TIME", "time/start"});
   (job.is_pending() ? job.start_estimate : job.start) = start;
+  const auto printed = reader.instant({"printed"});
+  if (printed) state.note_time(*printed);
   if (!job.is_pending() && !start) {
     job.elapsed_s = reader.time_limit({"TIME"});
-    if (const auto printed = reader.instant({"printed"}); printed && job.elapsed_s)
-      job.start = *printed - *job.elapsed_s;
+    if (printed && job.elapsed_s) job.start = *printed - *job.elapsed_s;
   }
   const bool has_ended = !job.is_pending() && job.state != "RUNNING" && job.state != "SUSPENDED" &&
                          job.state != "COMPLETING" && job.state != "CONFIGURING";

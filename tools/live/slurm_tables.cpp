@@ -127,16 +127,16 @@ Result<TableText> open_text(std::string_view text, const std::string& file) {
     if (!more) return fail(more.error());
     table.has_lines = *more;
     if (!*more) break;
-    const auto date = parse_ctime(table.lines.line());
+    auto date = civil_time_of(table.lines.line());
     if (!date) break;
-    table.date = std::to_string(*date);
+    table.date = *std::move(date);
   }
   return table;
 }
 
 }  // namespace
 
-std::optional<std::int64_t> parse_ctime(std::string_view text) {
+std::optional<std::string> civil_time_of(std::string_view text) {
   constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   const Words words = words_of(text, ' ');
@@ -144,9 +144,9 @@ std::optional<std::int64_t> parse_ctime(std::string_view text) {
   const auto month = std::ranges::find(kMonths, words[1]) - kMonths.begin();
   const auto day = parse_integer(words[2], 1, 31);
   if (month == std::ssize(kMonths) || !day) return std::nullopt;
-  const auto time = parse_civil_time(fmt::format("{}-{:02}-{:02}T{}", words[4], month + 1, *day, words[3]));
-  if (!time) return std::nullopt;
-  return seconds_since_1970(*time);
+  std::string text_of = fmt::format("{}-{:02}-{:02}T{}", words[4], month + 1, *day, words[3]);
+  if (!parse_civil_time(text_of)) return std::nullopt;
+  return text_of;
 }
 
 bool has_only_shown_ids(std::string_view text) {

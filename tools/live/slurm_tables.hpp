@@ -18,7 +18,7 @@ Result<std::optional<LiveRecords>> read_slurm_table(std::string_view text, const
 /// is read after others, whose jobs it only completes.
 bool has_only_shown_ids(std::string_view text);
 
-/// Seconds since 1970 of `Wed Nov 25 09:17:59 2026`, taken as UTC; none for another text.
-std::optional<std::int64_t> parse_ctime(std::string_view text);
+/// `2026-11-25T09:17:59` for `Wed Nov 25 09:17:59 2026`; none for another text.
+std::optional<std::string> civil_time_of(std::string_view text);
 
 }  // namespace vtrain
