@@ -78,6 +78,15 @@ TEST_CASE("eta: reservations are kept under slurm, whose rules --now may have") 
   CHECK(has(kept["assumptions"].dump(), "2 reservations are kept"));
   CHECK(has(kept["assumptions"].dump(), "rules of slurm.conf"));
 
+  // The same from a folder, where dates count from the origin that eta knows.
+  std::filesystem::create_directory(work.path() / "site");
+  work.write("site/slurm.conf", kConf);
+  work.write("site/reservations.txt", kReservations);
+  const json folder =
+      run_json("eta --samples 5 --now jobs.txt nodes.txt reservations.txt --policy slurm:folder=site", work);
+  CHECK(start_of(folder, "2") == 120);
+  CHECK(start_of(folder, "3") == 120);
+
   const json ignored = run_json("eta " + now + "easy", work);
   CHECK(start_of(ignored, "2") == 0);
   CHECK(has(ignored["assumptions"].dump(), "2 reservations are not kept"));

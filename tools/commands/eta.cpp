@@ -93,6 +93,17 @@ std::string with_policy_files(const std::string& spec, const LiveState& state) {
   return text;
 }
 
+/// The spec with the instant of time 0, where the policy reads dates and the spec names none.
+std::string with_origin(const std::string& spec, std::int64_t origin) {
+  const auto policy = PolicyRegistry::built_in().parse(spec);
+  if (!policy) return spec;
+  const auto& known = policy->policy().parameters;
+  if (std::ranges::find(known, std::string_view("origin"), &PolicyParameter::name) == known.end() ||
+      !(*policy)["origin"].empty())
+    return spec;
+  return fmt::format("{}{}origin={}", spec, spec.find(':') == std::string::npos ? ":" : ",", origin);
+}
+
 Result<Estimate> make_estimate(const EtaArguments& arguments) {
   const auto zone = arguments.zone.empty() ? Result<TimeZone>(kUtc) : TimeZone::find(arguments.zone);
   if (!zone) return fail(in_option("--time-zone", zone.error()));
@@ -132,7 +143,7 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
   options.policy_names_nodes = policy && policy->policy().follows_requests;
   auto cluster = make_cluster_now(*state, book, options);
   if (!cluster) return fail(in_option("--now", cluster.error()));
-  cluster->question.policy = spec;
+  cluster->question.policy = with_origin(spec, cluster->origin);
   if (options.policy_names_nodes) {
     for (const DumpedPartition& partition : state->partitions) {
       if (partition.state == "UP") cluster->partitions.push_back(partition.name);
@@ -341,7 +352,8 @@ ordered_json estimate_json(const Estimate& estimate) {
     suggestions.push_back(
         {{"change", each.change}, {"price", each.price}, {"start", time_json(estimate, each.start)}});
   return {{"now", estimate.cluster.now},
-          {"policy", question.policy},
+          {"policy", estimate.policy},
+          {"policy_files", estimate.used_files},
           {"cluster", question.cluster.describe()},
           {"placement", info_of(question.placement).name},
           {"samples", estimate.answer.samples},

@@ -108,7 +108,11 @@ Result<TrainingWork> parse_training_work(std::string_view text) {
 Result<JobModels> JobModels::read(const std::string& file) {
   const auto text = read_file(file, InputKind::Instance);
   if (!text) return fail(text.error());
-  auto rows = CsvReader::open(*text, file);
+  return parse(*text, file);
+}
+
+Result<JobModels> JobModels::parse(std::string_view text, const std::string& file) {
+  auto rows = CsvReader::open(text, file);
   if (!rows) return fail(std::move(rows.error()));
   const auto job = rows->require_column("job");
   if (!job) return fail(job.error());

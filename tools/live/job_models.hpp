@@ -23,6 +23,8 @@ class JobModels {
   /// and `plan`. `job` is an id, or a name with `*` for any text. Errors name file, line and field: those of
   /// `parse_training_work`, an unknown column, a job that comes twice.
   static Result<JobModels> read(const std::string& file);
+  /// Reads its text.
+  static Result<JobModels> parse(std::string_view text, const std::string& file);
 
   /// The work of the first row with the job's id or that of its array, or else with a pattern of its name.
   const TrainingWork* find(const DumpedJob& job, std::string_view id) const;

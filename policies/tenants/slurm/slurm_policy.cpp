@@ -7,12 +7,14 @@
 /// before the main one. A change waits for the next look.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/strings.hpp"
 #include "core/io/input.hpp"
+#include "core/text/calendar.hpp"
 #include "core/text/quantities.hpp"
 #include "policies/base/policies.hpp"
 #include "policies/tenants/slurm/controller.hpp"
@@ -148,7 +150,13 @@ MadePolicy make_slurm(const PolicyArguments& arguments) {
   if (!files->reservations.empty()) {
     const auto text = read_small_file(files->reservations);
     if (!text) return fail(text.error());
-    auto list = slurm::parse_reservations(*text, files->reservations, options.setup.configuration);
+    std::optional<std::int64_t> origin;
+    if (!arguments["origin"].empty()) {
+      const auto seconds = parse_seconds_since_1970(arguments["origin"]);
+      if (!seconds) return fail(arguments.bad_value("origin", "an instant as 2026-11-25T09:00:00"));
+      origin = *seconds;
+    }
+    auto list = slurm::parse_reservations(*text, files->reservations, options.setup.configuration, origin);
     if (!list) return fail(std::move(list.error()));
     options.reservations = *std::move(list);
   }
