@@ -129,6 +129,10 @@ std::string why_text(const Estimate& estimate, const ReasonChange& change) {
     case WaitReason::Placement:
       return fmt::format("{} ({} asked, {} free)", info_of(change.reason).summary, change.asked.value,
                          change.available.value);
+    case WaitReason::Dependency:
+    case WaitReason::Limit:
+      return told.empty() ? std::string(info_of(change.reason).summary)
+                          : fmt::format("{} ({})", info_of(change.reason).summary, told);
     default:
       return std::string(info_of(change.reason).summary);
   }
