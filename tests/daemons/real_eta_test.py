@@ -88,7 +88,9 @@ def estimate(slurm, folder):
     answer = json.loads(run_program(*command, "--json"))
     dumped = [fields(line) for line in (folder / "jobs.txt").read_text().splitlines()]
     names = {job["JobId"]: job["JobName"] for job in dumped}
-    told = {job["JobName"]: job["Reason"] for job in dumped if job["JobState"] == "PENDING"}
+    # JSON has the reason in one word.
+    queue = json.loads(slurm.run("squeue", "-a", "--json"))["jobs"]
+    told = {job["name"]: job["state_reason"] for job in queue if job["job_state"] == "PENDING"}
     by_name = {names[job["job"]]: job for job in answer["jobs"]}
     stuck = {names[job["job"]]: job["reason"] for job in answer["stuck"]}
     return by_name, stuck, told

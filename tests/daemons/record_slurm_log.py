@@ -17,7 +17,7 @@ from slurm_daemons import SlurmDaemons, why_not  # noqa: E402
 from slurm_users import QUEUE, USERS, add_tenants, submit, write_setup  # noqa: E402
 
 SEED = 7
-MEAN_GAP_S = 8.5
+MEAN_GAP_S = 14
 COLUMNS = "JobID,JobName,User,Account,QOS,Partition,State,Submit,Start,End,Timelimit,NNodes,ReqTRES,AllocTRES"
 
 
@@ -84,4 +84,4 @@ if __name__ == "__main__":
         sys.exit(f"no Slurm can run here: {why_not()}")
     out = pathlib.Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
-    record(out, int(sys.argv[2]) if len(sys.argv) > 2 else 400)
+    record(out, int(sys.argv[2]) if len(sys.argv) > 2 else 250)

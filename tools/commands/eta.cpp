@@ -42,6 +42,7 @@ struct EtaArguments {
   std::string at;
   std::string job;
   TraceArguments log{};
+  std::vector<std::string> estimates;
   std::int64_t submissions = 2000;
   std::int64_t samples = 200;
   std::uint64_t seed = 1;
@@ -347,6 +348,24 @@ void print_backtest(const Backtest& test, const EtaArguments& arguments) {
              labelled_lines("log", notes), table.to_string());
 }
 
+/// Starts that a scheduler estimated, on the clock of a trace, by job: the first one of each.
+Result<std::map<std::string, SimTime, std::less<>>> read_estimates(const std::vector<std::string>& files,
+                                                                   const Trace& trace) {
+  std::map<std::string, SimTime, std::less<>> estimates;
+  if (files.empty()) return estimates;
+  if (!trace.origin) return fail({.message = "expected a log with dates, found times without"});
+  for (const std::string& file : files) {
+    const auto state = read_live_state({&file, 1});
+    if (!state) return fail(state.error());
+    for (const DumpedJob& job : state->jobs) {
+      if (!job.start_estimate) continue;
+      const SimDuration since_1970 = std::chrono::seconds(*job.start_estimate);
+      estimates.emplace(job.id, SimTime(since_1970 - trace.origin->time.time_since_epoch()));
+    }
+  }
+  return estimates;
+}
+
 Result<void> backtest(const EtaArguments& arguments) {
   auto log = read_traces(arguments.log);
   if (!log) return fail(std::move(log.error()));
@@ -355,12 +374,15 @@ Result<void> backtest(const EtaArguments& arguments) {
   auto cluster = arguments.cluster.empty() ? cluster_of_trace(*log->trace.num_gpus)
                                            : ClusterSpec::parse(arguments.cluster);
   if (!cluster) return fail(in_option("--cluster", cluster.error()));
+  auto estimates = read_estimates(arguments.estimates, log->trace);
+  if (!estimates) return fail(in_option("--estimates", estimates.error()));
   const auto test = run_backtest(log->trace.workload, *cluster,
                                  {.policy = arguments.policy,
                                   .submissions = arguments.submissions,
                                   .samples = arguments.samples,
                                   .seed = arguments.seed,
-                                  .threads = arguments.threads},
+                                  .threads = arguments.threads,
+                                  .own_estimates = *std::move(estimates)},
                                  PolicyRegistry::built_in());
   if (!test) return fail(in_option("--backtest", test.error()));
   if (arguments.json)
@@ -425,6 +447,13 @@ void add_eta_command(CLI::App& app, Action& action) {
       ->needs(log)
       ->transform(whole_number(1, 10'000'000))
       ->capture_default_str();
+  command
+      ->add_option(
+          "--estimates", arguments->estimates,
+          "Starts that the scheduler estimated for jobs of the log, as squeue --start or scontrol show "
+          "job tell them: the first one of each job is compared, too")
+      ->type_name("FILE...")
+      ->needs(log);
   command
       ->add_option("--history", arguments->history,
                    "Past jobs, as sacct -P or --json writes them: how long jobs really run")
