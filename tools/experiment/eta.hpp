@@ -31,7 +31,7 @@ struct EtaQuestion {
   Workload workload{};                ///< jobs that run or wait, then those that may start only later
   SimulationState state{};            ///< state of the first jobs
   std::vector<RunTimes> run_times{};  ///< [job]
-  NodeCalendar calendar{};            ///< for policies that know nodes by name
+  NodeCalendar calendar{};            ///< reservations and nodes that take no jobs
   std::string policy{};               ///< spec of the policy, which `can_begin_with_jobs`
   std::int64_t samples = 200;         ///< simulations, at least 1
   std::uint64_t seed = 1;             ///< seed of the draws

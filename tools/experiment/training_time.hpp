@@ -29,7 +29,7 @@ struct TrainingTime {
   ParallelPlan plan{};       ///< plan of the prediction
   Nanoseconds iteration{0};  ///< time of one iteration
   Interval interval{};       ///< factors on it, between which nine in ten runs are
-  /// Quantiles of a log-normal time of all iterations, of which 5 % are below the interval and 5 % above.
+  /// Quantiles of a log-normal time of all iterations: 5 % are below the interval, 5 % above.
   RunTimes times{};
 
   /// All iterations at the predicted time.

@@ -212,6 +212,8 @@ class Builder {
     if (job.part) ++made_.assumed["parts of heterogeneous jobs start one by one"];
     if (job.is_running()) return add_one(job, job.id);
     if (const auto stuck = stuck_reason(job)) {
+      // Its row counts as used.
+      if (options_.models != nullptr) options_.models->find(job, job.id);
       made_.stuck.push_back({job.id, std::string(*stuck)});
       return {};
     }
@@ -375,7 +377,12 @@ class Builder {
       else
         ++made_.assumed["jobs of reservations that no file has wait as others do"];
     }
+    needs.nice = listed.nice;
     if (listed.is_running()) needs.held_nodes = listed.nodes;
+    // Its age counts from there on.
+    if (listed.eligible && listed.submit && *listed.eligible > *listed.submit &&
+        *listed.eligible <= made_.now)
+      needs.begin = time_of(*listed.eligible);
     if (listed.array) {
       needs.array = listed.array->job_id;
       needs.array_limit = static_cast<std::int32_t>(

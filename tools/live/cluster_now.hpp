@@ -47,10 +47,10 @@ struct ClusterNow {
 
 /// Facts that a state lacks or that replace its own.
 struct ClusterNowOptions {
-  const JobModels* models = nullptr;     ///< models of jobs beside those that they name; may be null
-  PricingArguments pricing{};            ///< predictor of their times
-  std::optional<ClusterSpec> cluster{};  ///< cluster in place of the state's nodes
-  std::optional<std::int64_t> now{};     ///< seconds since 1970; none: the latest time in the state
+  const JobModels* models = nullptr;               ///< a table of models; null: jobs name their own
+  PricingArguments pricing{};                      ///< predictor of their times
+  std::optional<ClusterSpec> cluster{};            ///< cluster in place of the state's nodes
+  std::optional<std::int64_t> now{};               ///< seconds since 1970; none: the latest time in the state
   PlacementKind placement = PlacementKind::Count;  ///< rule for gangs
   /// The policy chooses nodes by name (`NodeCalendar`), so that it leaves out those that take no jobs.
   bool policy_names_nodes = false;

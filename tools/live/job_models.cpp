@@ -41,8 +41,9 @@ Result<TrainingWork> work_of(const WorkTexts& texts) {
     work.global_batch = *number;
   }
   if (tokens.empty() == iterations.empty())
-    return bad(tokens.empty() ? "tokens" : "iterations",
-               tokens.empty() ? "missing, as are iterations" : "given beside tokens: one of them is enough");
+    return bad(
+        tokens.empty() ? "tokens" : "iterations",
+        tokens.empty() ? "missing, as are iterations" : "given as well as tokens: one of them is enough");
   constexpr std::int64_t kMostIterations = 1'000'000'000'000;
   if (!iterations.empty()) {
     const auto number = parse_integer(iterations, 1, kMostIterations);

@@ -124,6 +124,20 @@ void set_priorities(LiveState& state) {
   if (unknown > 0) state.remark("jobs of sprio that no other file has", unknown);
 }
 
+/// Gives nodes whose use no file tells the GPUs of the jobs on them, in equal parts.
+void infer_use(LiveState& state) {
+  std::unordered_map<std::string_view, std::int64_t> held;
+  for (const DumpedJob& job : state.jobs) {
+    if (!job.is_running()) continue;
+    for (const std::string& name : job.nodes)
+      held[name] += job.gpus / std::ssize(job.nodes);
+  }
+  for (DumpedNode& node : state.nodes) {
+    const auto found = held.find(node.name);
+    if (node.gpus_in_use == 0 && found != held.end()) node.gpus_in_use = std::min(found->second, node.gpus);
+  }
+}
+
 /// Counts jobs and nodes that contradict each other.
 void check_use(LiveState& state) {
   std::unordered_map<std::string_view, const DumpedNode*> nodes;
@@ -188,6 +202,7 @@ Result<LiveState> read_live_state(std::span<const std::string> files, const Time
   share_throttles(state);
   set_priorities(state);
   check_use(state);
+  infer_use(state);
   return state;
 }
 

@@ -11,10 +11,10 @@
 
 namespace vtrain {
 
-/// Takes in a file that the policy `slurm` reads (slurm.conf, `sacctmgr show assoc|qos -P`, `sacctmgr dump`,
-/// `sshare -alP`, `scontrol show assoc_mgr`), or one of which only the time counts (`scontrol show config`,
-/// `sdiag`, `date +%s`), or nothing (gres.conf, licences, a table of squeue without a header). False for
-/// another text. Errors: those of the readers of the policy, two files of one kind.
+/// Takes in a file that the policy `slurm` reads: slurm.conf, `sacctmgr show assoc|qos -P`, `sacctmgr dump`,
+/// `sshare -alP`, `scontrol show assoc_mgr`. Of `scontrol show config`, `sdiag` and `date +%s` only the time
+/// counts. gres.conf, licences and tables of squeue without a header are counted. False for another text.
+/// Errors: those of the policy's readers, two files of one kind.
 Result<bool> add_slurm_file(std::string_view text, const std::string& file, LiveState& state);
 
 }  // namespace vtrain
