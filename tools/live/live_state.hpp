@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/live/kubernetes_objects.hpp"
+
 namespace vtrain {
 
 /// Place of a job in an array of jobs.
@@ -50,6 +52,8 @@ struct DumpedJob {
   std::string dependency{};                      ///< jobs that it waits for, as the scheduler writes them
   std::string reservation{};                     ///< reservation that it must use
   std::string comment{};                         ///< free text of its user
+  std::string model{};                           ///< model of a training run that its user names
+  std::string kind{};  ///< kind of the Kubernetes object: `Workload`, `Job`, …; empty: a job of Slurm
   std::optional<DumpedArray> array{};
   std::optional<DumpedPart> part{};
 
@@ -99,6 +103,7 @@ struct LiveState {
   std::vector<DumpedNode> nodes{};
   std::vector<DumpedPartition> partitions{};
   std::vector<DumpedReservation> reservations{};
+  KubernetesObjects kubernetes{};  ///< objects from which jobs and nodes were made
   /// Omissions and oddities, with their numbers.
   std::map<std::string, std::int64_t, std::less<>> remarks{};
 

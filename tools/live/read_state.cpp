@@ -5,7 +5,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/strings.hpp"
 #include "core/io/input.hpp"
+#include "tools/live/kubernetes_dump.hpp"
 #include "tools/live/slurm_dump.hpp"
 #include "tools/live/slurm_objects.hpp"
 
@@ -44,6 +46,7 @@ void complete_job(DumpedJob& job, DumpedJob&& other, LiveState& state) {
   complete(job.dependency, std::move(other.dependency));
   complete(job.reservation, std::move(other.reservation));
   complete(job.comment, std::move(other.comment));
+  complete(job.model, std::move(other.model));
   if (!job.array) job.array = std::move(other.array);
   if (!job.part) job.part = std::move(other.part);
 }
@@ -89,20 +92,31 @@ void check_use(LiveState& state) {
   }
 }
 
-}  // namespace
-
-Result<void> add_dump(std::string text, const std::string& file, LiveState& state) {
-  const auto dump = read_slurm_dump(std::move(text), file);
-  if (!dump) return fail(dump.error());
+/// Adds the records of a dump of Slurm.
+Result<void> add_records(const LiveRecords& dump, const std::string& file, LiveState& state) {
   LiveState added;
-  for (const LiveRecord& record : dump->records) {
-    const auto done = dump->kind == LiveKind::Jobs         ? add_slurm_job(record, added)
-                      : dump->kind == LiveKind::Nodes      ? add_slurm_node(record, state)
-                      : dump->kind == LiveKind::Partitions ? add_slurm_partition(record, state)
-                                                           : add_slurm_reservation(record, state);
+  for (const LiveRecord& record : dump.records) {
+    const auto done = dump.kind == LiveKind::Jobs         ? add_slurm_job(record, added)
+                      : dump.kind == LiveKind::Nodes      ? add_slurm_node(record, state)
+                      : dump.kind == LiveKind::Partitions ? add_slurm_partition(record, state)
+                                                          : add_slurm_reservation(record, state);
     if (!done) return done;
   }
   return join_jobs(state, std::move(added), file);
+}
+
+}  // namespace
+
+Result<void> add_dump(std::string text, const std::string& file, LiveState& state) {
+  if (!trim(text).starts_with('{')) {
+    const auto dump = read_slurm_dump(std::move(text), file);
+    return dump ? add_records(*dump, file, state) : fail(dump.error());
+  }
+  const auto document = JsonDocument::parse(std::move(text), file);
+  if (!document) return fail(document.error());
+  if (is_kubernetes_dump(*document)) return add_kubernetes_dump(*document, state);
+  const auto dump = read_slurm_json(*document);
+  return dump ? add_records(*dump, file, state) : fail(dump.error());
 }
 
 Result<LiveState> read_live_state(std::span<const std::string> files) {
@@ -112,6 +126,7 @@ Result<LiveState> read_live_state(std::span<const std::string> files) {
     if (!text) return fail(std::move(text.error()));
     if (auto added = add_dump(*std::move(text), file, state); !added) return fail(std::move(added.error()));
   }
+  if (auto made = finish_kubernetes(state); !made) return fail(std::move(made.error()));
   if (state.jobs.empty() && state.nodes.empty())
     return fail({.message = "expected a job or a node in the files, found none"});
   check_use(state);
