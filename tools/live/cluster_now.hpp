@@ -45,6 +45,7 @@ struct ClusterNowOptions {
   std::optional<ClusterSpec> cluster{};            ///< cluster in place of the state's nodes
   std::optional<std::int64_t> now{};               ///< seconds since 1970; none: the latest time in the state
   PlacementKind placement = PlacementKind::Count;  ///< rule for gangs
+  bool counts_types = false;  ///< true for a policy that chooses GPU types, whatever jobs ask for
 };
 
 /// Makes the question. Jobs without GPUs, jobs that are held, and those that wait for jobs which will not

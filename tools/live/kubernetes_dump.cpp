@@ -51,10 +51,26 @@ class DumpReader {
     const std::string_view group_name = version ? group : "";
     const auto found = std::ranges::find_if(
         kKinds, [&](const Kind& each) { return each.name == kind_ && each.group == group_name; });
-    if (found != kKinds.end()) return (this->*found->read)(object);
+    if (found != kKinds.end()) {
+      see_times(object);
+      return (this->*found->read)(object);
+    }
     state_.remark(group_name.empty()
                       ? fmt::format("objects of the kind {} are not read", kind_)
                       : fmt::format("objects of the kind {}, {}, are not read", kind_, group_name));
+  }
+
+  /// Notes times that have passed when the dump was made.
+  void see_times(const json& object) {
+    const auto see = [this](const json& in, std::string_view key) {
+      const auto time = fields_.instant(in, key);
+      if (time && (!all_.latest || *time > *all_.latest)) all_.latest = time;
+    };
+    see(fields_.object(object, "metadata"), "creationTimestamp");
+    for (const json& each : fields_.objects(fields_.object(object, "status"), "conditions")) {
+      see(each, "lastTransitionTime");
+      see(each, "lastHeartbeatTime");
+    }
   }
 
   void read_list(const json& list, int level) {

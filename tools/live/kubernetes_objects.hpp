@@ -169,8 +169,9 @@ struct KubernetesObjects {
   std::vector<LiveKubernetesNode> nodes{};
   std::vector<LiveQueueStatus> queue_statuses{};
   std::vector<QueueObject> queue_objects{};
-  std::set<std::string> known{};  ///< group, kind and name of all objects
-  kueue::ObjectFile queues{};     ///< the queue objects, read by `finish_kubernetes`
+  std::optional<std::int64_t> latest{};  ///< latest time that has passed in any of them
+  std::set<std::string> known{};         ///< group, kind and name of all objects
+  kueue::ObjectFile queues{};            ///< the queue objects, read by `finish_kubernetes`
 
   /// True if nothing was read.
   bool empty() const {

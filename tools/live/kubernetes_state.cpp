@@ -76,6 +76,7 @@ class StateMaker {
       add_group(group);
     for (const LiveKubernetesNode& node : all_.nodes)
       add_node(node);
+    if (!all_.nodes.empty()) place_running();
     check_usage();
     return {};
   }
@@ -148,6 +149,7 @@ class StateMaker {
     for (const kueue::PodSet& set : workload.pod_sets) {
       if (job.gpu_type.empty()) job.gpu_type = product_of(set.nodes.node_selector);
     }
+    if (live.stage == WorkloadStage::Admitted) job.gpu_type = type_given(live);
     set_stage(live, job);
     const bool is_partial = std::ranges::any_of(workload.pod_sets, [](const kueue::PodSet& set) {
       return set.min_count.value_or(set.count) < set.count;
@@ -180,6 +182,30 @@ class StateMaker {
     live.finished_at = job.ended;
     live.has_failed = job.has_failed;
     live.workload.admission.reset();
+  }
+
+  /// The one type of the nodes of the flavors whose GPUs a workload holds; empty: several, or unknown.
+  std::string type_given(const LiveWorkload& live) {
+    std::set<std::string> types;
+    for (const auto& [what, amount] : live.usage()) {
+      if (amount > 0 && counts_gpus(what.second)) types.insert(type_of_flavor(what.first));
+    }
+    return types.size() == 1 ? *types.begin() : "";
+  }
+
+  /// The one type of the nodes that a flavor's labels choose; empty: several, or unknown.
+  const std::string& type_of_flavor(const std::string& name) {
+    const auto [place, is_new] = type_of_flavor_.try_emplace(name);
+    const auto& flavors = all_.queues.objects.resource_flavors;
+    const auto flavor = std::ranges::find(flavors, name, &kueue::ResourceFlavor::name);
+    if (!is_new || flavor == flavors.end()) return place->second;
+    std::set<std::string> types;
+    for (const LiveKubernetesNode& node : all_.nodes) {
+      if (gpus_in(node.allocatable) > 0 && flavor_of_node(node.labels, {*flavor}) != nullptr)
+        types.insert(type_of(node));
+    }
+    if (types.size() == 1) place->second = *types.begin();
+    return place->second;
   }
 
   void set_stage(const LiveWorkload& live, DumpedJob& job) {
@@ -294,6 +320,56 @@ class StateMaker {
     state_.jobs.push_back(std::move(job));
   }
 
+  /// The type of a node's GPUs: their product, else the node's flavor.
+  std::string type_of(const LiveKubernetesNode& node) const {
+    std::string product = product_of(node.labels);
+    if (!product.empty()) return product;
+    const auto* const flavor = flavor_of_node(node.labels, all_.queues.objects.resource_flavors);
+    return flavor == nullptr ? "" : flavor->name;
+  }
+
+  /// Counts GPUs of running jobs as those of nodes that take no jobs where the others have too few, and as
+  /// those of a node that no file has where all have too few. Workloads do not tell their nodes.
+  void place_running() {
+    std::map<std::string, std::int64_t> missing;
+    for (const DumpedJob& job : state_.jobs) {
+      if (job.is_running() && !job.kind.empty())
+        missing[lower_case(job.gpu_type)] = kueue::add_amounts(missing[lower_case(job.gpu_type)], job.gpus);
+    }
+    // Jobs of an unknown type come last, and take what is left.
+    std::vector<std::pair<std::string, std::int64_t>> wanted(missing.rbegin(), missing.rend());
+    for (const bool takes_jobs : {true, false}) {
+      std::vector<std::int64_t> free;
+      for (const DumpedNode& node : state_.nodes)
+        free.push_back(node.takes_jobs == takes_jobs ? node.gpus : 0);
+      for (auto& [type, gpus] : wanted) {
+        for (std::size_t i = 0; i < free.size(); ++i) {
+          DumpedNode& node = state_.nodes[i];
+          if (!type.empty() && type != lower_case(node.gpu_type)) continue;
+          const std::int64_t taken = std::min(gpus, free[i]);
+          gpus -= taken;
+          free[i] -= taken;
+          if (takes_jobs || taken == 0) continue;
+          node.gpus_in_use += taken;
+          state_.remark("GPUs of running jobs that are taken to be on nodes that take no jobs", taken);
+        }
+      }
+    }
+    for (const auto& [type, gpus] : wanted) {
+      if (gpus == 0) continue;
+      state_.remark("GPUs of running jobs that no node in the files has", gpus);
+      const auto first =
+          std::ranges::find_if(state_.nodes, [](const DumpedNode& node) { return node.gpus > 0; });
+      const std::string other = first == state_.nodes.end() ? "" : first->gpu_type;
+      state_.nodes.push_back({.name = fmt::format("no file has it: {}", type.empty() ? other : type),
+                              .state = "unknown",
+                              .takes_jobs = false,
+                              .gpu_type = type.empty() ? other : type,
+                              .gpus = gpus,
+                              .gpus_in_use = gpus});
+    }
+  }
+
   void add_node(const LiveKubernetesNode& live) {
     DumpedNode node{.name = live.name};
     node.takes_jobs = live.is_schedulable;
@@ -304,11 +380,7 @@ class StateMaker {
     constexpr std::int64_t kMebibyte = 1 << 20;
     if (memory != live.allocatable.end()) node.memory_mb = memory->second / kMebibyte;
     node.gpus = gpus_in(live.allocatable);
-    node.gpu_type = product_of(live.labels);
-    if (node.gpu_type.empty() && node.gpus > 0) {
-      const auto* const flavor = flavor_of_node(live.labels, all_.queues.objects.resource_flavors);
-      if (flavor != nullptr) node.gpu_type = flavor->name;
-    }
+    if (node.gpus > 0) node.gpu_type = type_of(live);
     if (has_slices(live.allocatable)) state_.remark("slices of GPUs on nodes are left out");
     state_.nodes.push_back(std::move(node));
   }
@@ -338,8 +410,9 @@ class StateMaker {
   LiveState& state_;
   KubernetesObjects& all_;
   std::map<std::tuple<std::string, std::string, std::string>, std::size_t>
-      jobs_;                        ///< by kind, namespace, name
-  std::vector<bool> has_workload_;  ///< [job]
+      jobs_;                                           ///< by kind, namespace, name
+  std::map<std::string, std::string> type_of_flavor_;  ///< as `type_of_flavor` found them
+  std::vector<bool> has_workload_;                     ///< [job]
   /// Namespace, kind and name of what owns a Workload.
   std::set<std::tuple<std::string, std::string, std::string>> owned_;
 };

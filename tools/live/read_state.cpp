@@ -79,6 +79,9 @@ void check_use(LiveState& state) {
   }
   for (const DumpedJob& job : state.jobs) {
     if (!job.is_running()) continue;
+    if (!job.start) state.remark("running jobs without a start");
+    // Kubernetes' objects do not tell the nodes of a job.
+    if (!job.kind.empty()) continue;
     std::int64_t most = 0;
     bool is_known = !nodes.empty();
     for (const std::string& name : job.nodes) {
@@ -88,7 +91,6 @@ void check_use(LiveState& state) {
     }
     if (!nodes.empty() && !is_known) state.remark("running jobs on nodes that no file has");
     if (is_known && job.gpus > most) state.remark("running jobs with more GPUs than their nodes have");
-    if (!job.start) state.remark("running jobs without a start");
   }
 }
 

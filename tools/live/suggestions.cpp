@@ -29,6 +29,7 @@ EtaQuestion copy_of(const EtaQuestion& question) {
           .state = question.state,
           .run_times = question.run_times,
           .policy = question.policy,
+          .make_policy = question.make_policy,
           .samples = question.samples,
           .seed = question.seed,
           .threads = question.threads};
