@@ -89,7 +89,7 @@ json workload_of(const std::string& name_space, const std::string& name, int min
   return object;
 }
 
-/// The same workload, admitted as soon as it was submitted.
+/// A workload that was admitted as soon as it was submitted.
 json admitted(json workload, const std::string& queue, const std::string& flavor) {
   const json at = workload["metadata"]["creationTimestamp"];
   const int pods = workload["spec"]["podSets"][0]["count"];

@@ -60,7 +60,7 @@ Result<std::unique_ptr<Policy>> make_policy_of(const EtaQuestion& question,
   return question.make_policy ? question.make_policy(arguments) : arguments.policy().make(arguments);
 }
 
-/// Why jobs wait, as the first pass leaves them.
+/// Reasons for which jobs wait after the first pass.
 struct FirstLook {
   explicit FirstLook(std::size_t jobs) : reasons(jobs), words(jobs) {}
 

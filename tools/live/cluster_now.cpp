@@ -309,7 +309,7 @@ class Builder {
     }
   }
 
-  /// Gives jobs of which only the GPU type is known places on nodes, those with a type first.
+  /// Gives places on nodes to jobs whose nodes are unknown, those with a GPU type first.
   void place_by_type() {
     if (nodes_.empty()) return;
     std::vector<std::pair<std::string, std::int32_t>> free;  // type and GPUs, by node

@@ -163,8 +163,8 @@ class DumpReader {
   KubernetesFields fields_;
   LiveState& state_;
   KubernetesObjects& all_;
-  std::string kind_;            ///< of the object that is read
-  std::string version_;         ///< the same
+  std::string kind_;            ///< kind of the object that is read
+  std::string version_;         ///< version of that object
   std::set<std::string> here_;  ///< objects of this dump
 };
 

@@ -32,7 +32,7 @@ kueue::PodSet read_pod_set(KubernetesFields& fields, const json& job_spec, std::
           .nodes = read_node_choice(fields, pod_template)};
 }
 
-/// What Jobs and JobSets have alike.
+/// Fields that Jobs and JobSets have alike.
 LiveBatchJob read_common(KubernetesFields& fields, const json& object, std::string kind) {
   const json& metadata = fields.object(object, "metadata");
   LiveBatchJob job{.kind = std::move(kind)};

@@ -53,7 +53,7 @@ inline constexpr std::array<std::string_view, 6> kWorkloadStageNames = {
 struct LiveWorkload {
   kueue::Workload workload{};  ///< with an admission only where it holds quota
   WorkloadStage stage = WorkloadStage::Pending;
-  std::string reason{};                            ///< reason of QuotaReserved=False; empty: none is told
+  std::string reason{};                            ///< reason of QuotaReserved=False; empty: unknown
   std::string reason_text{};                       ///< its message
   std::string priority_class{};                    ///< name of its class; empty: none
   std::optional<std::int64_t> admitted_at{};       ///< when it was admitted last

@@ -7,7 +7,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Requests under `resources`; a limit stands for an absent request.
+/// Requests under `resources`; a limit replaces an absent request.
 ResourceAmounts requests_of(KubernetesFields& fields, const json& of) {
   const json& resources = fields.object(of, "resources");
   ResourceAmounts requests = fields.amounts(resources, "requests");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/strings.hpp"
+#include "tools/live/kubernetes_checks.hpp"
 #include "tools/live/kubernetes_dump.hpp"
 
 namespace vtrain {
@@ -76,8 +77,8 @@ class StateMaker {
       add_group(group);
     for (const LiveKubernetesNode& node : all_.nodes)
       add_node(node);
-    if (!all_.nodes.empty()) place_running();
-    check_usage();
+    if (!all_.nodes.empty()) count_gpus_in_use(state_);
+    compare_usage(state_);
     return {};
   }
 
@@ -328,48 +329,6 @@ class StateMaker {
     return flavor == nullptr ? "" : flavor->name;
   }
 
-  /// Counts GPUs of running jobs as those of nodes that take no jobs where the others have too few, and as
-  /// those of a node that no file has where all have too few. Workloads do not tell their nodes.
-  void place_running() {
-    std::map<std::string, std::int64_t> missing;
-    for (const DumpedJob& job : state_.jobs) {
-      if (job.is_running() && !job.kind.empty())
-        missing[lower_case(job.gpu_type)] = kueue::add_amounts(missing[lower_case(job.gpu_type)], job.gpus);
-    }
-    // Jobs of an unknown type come last, and take what is left.
-    std::vector<std::pair<std::string, std::int64_t>> wanted(missing.rbegin(), missing.rend());
-    for (const bool takes_jobs : {true, false}) {
-      std::vector<std::int64_t> free;
-      for (const DumpedNode& node : state_.nodes)
-        free.push_back(node.takes_jobs == takes_jobs ? node.gpus : 0);
-      for (auto& [type, gpus] : wanted) {
-        for (std::size_t i = 0; i < free.size(); ++i) {
-          DumpedNode& node = state_.nodes[i];
-          if (!type.empty() && type != lower_case(node.gpu_type)) continue;
-          const std::int64_t taken = std::min(gpus, free[i]);
-          gpus -= taken;
-          free[i] -= taken;
-          if (takes_jobs || taken == 0) continue;
-          node.gpus_in_use += taken;
-          state_.remark("GPUs of running jobs that are taken to be on nodes that take no jobs", taken);
-        }
-      }
-    }
-    for (const auto& [type, gpus] : wanted) {
-      if (gpus == 0) continue;
-      state_.remark("GPUs of running jobs that no node in the files has", gpus);
-      const auto first =
-          std::ranges::find_if(state_.nodes, [](const DumpedNode& node) { return node.gpus > 0; });
-      const std::string other = first == state_.nodes.end() ? "" : first->gpu_type;
-      state_.nodes.push_back({.name = fmt::format("no file has it: {}", type.empty() ? other : type),
-                              .state = "unknown",
-                              .takes_jobs = false,
-                              .gpu_type = type.empty() ? other : type,
-                              .gpus = gpus,
-                              .gpus_in_use = gpus});
-    }
-  }
-
   void add_node(const LiveKubernetesNode& live) {
     DumpedNode node{.name = live.name};
     node.takes_jobs = live.is_schedulable;
@@ -383,28 +342,6 @@ class StateMaker {
     if (node.gpus > 0) node.gpu_type = type_of(live);
     if (has_slices(live.allocatable)) state_.remark("slices of GPUs on nodes are left out");
     state_.nodes.push_back(std::move(node));
-  }
-
-  /// Compares the quota that queues say is held with that of the workloads.
-  void check_usage() {
-    if (all_.workloads.empty()) return;
-    std::map<std::string, FlavorAmounts> held;
-    for (const LiveWorkload& live : all_.workloads) {
-      if (!live.workload.admission) continue;
-      for (const auto& [what, amount] : live.usage()) {
-        kueue::Amount& sum = held[live.workload.admission->cluster_queue][what];
-        sum = kueue::add_amounts(sum, amount);
-      }
-    }
-    for (const LiveQueueStatus& queue : all_.queue_statuses) {
-      if (queue.kind != "ClusterQueue") continue;
-      const FlavorAmounts& own = held[queue.name];
-      const bool differs = std::ranges::any_of(queue.reserved, [&own](const auto& each) {
-        const auto found = own.find(each.first);
-        return (found == own.end() ? 0 : found->second) != each.second;
-      });
-      if (differs) state_.remark("queues that report another usage than that of the workloads in the files");
-    }
   }
 
   LiveState& state_;

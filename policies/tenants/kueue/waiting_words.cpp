@@ -9,7 +9,7 @@
 namespace vtrain::kueue {
 namespace {
 
-/// Why no workload of a queue is tried; empty if they are.
+/// Reason for which no workload of a queue is tried; empty if they are.
 std::string inactive_text(const Cache& cache, const QueueInfo& queue) {
   if (queue.is_active) return {};
   if (queue.object.stop_policy != StopPolicy::None)

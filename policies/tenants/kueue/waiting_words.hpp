@@ -6,9 +6,9 @@
 
 namespace vtrain::kueue {
 
-/// Why a workload that holds no quota waits after the cycles of an instant: the reason of its condition
-/// QuotaReserved=False, with the quota that it lacks; a queue that does not exist or is stopped; the head
-/// that blocks a StrictFIFO queue. One that holds quota waits for nodes.
+/// Reason for which a workload waits after the cycles of an instant. Without quota it is that of its
+/// condition QuotaReserved=False, with the quota that it lacks; a queue that does not exist or is stopped;
+/// the head that blocks a StrictFIFO queue. One that holds quota waits for nodes.
 PolicyWords words_on(const Scheduler& scheduler, WorkloadId id);
 
 }  // namespace vtrain::kueue

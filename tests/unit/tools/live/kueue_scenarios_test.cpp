@@ -1,4 +1,4 @@
-/// The policy `kueue` on known histories of Kueue, begun anew from the jobs that run and wait.
+/// The policy `kueue` on known histories of Kueue, started again from the jobs that run and wait.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ bool is_plain(const json& scenario) {
   });
 }
 
-/// Plays the steps of a history: each end of a job is a fact, which lets the policy begin anew.
+/// Plays the steps of a history: each end of a job is a fact, which makes the policy begin again.
 class History {
  public:
   explicit History(const JsonDocument& document) : scenario_(document.root()), reader_(document) {
@@ -122,7 +122,7 @@ class History {
 
 }  // namespace
 
-TEST_CASE("kueue: a history goes on as it did when the policy begins anew in its middle") {
+TEST_CASE("kueue: a history goes on as it did when the policy begins again in its middle") {
   const auto folder = std::filesystem::path(VTRAIN_SHARED_DIR) / "golden/kueue/cases";
   if (!have(folder)) return;
   std::vector<std::filesystem::path> files;
