@@ -53,14 +53,15 @@ inline constexpr std::array<std::string_view, 6> kWorkloadStageNames = {
 struct LiveWorkload {
   kueue::Workload workload{};  ///< with an admission only where it holds quota
   WorkloadStage stage = WorkloadStage::Pending;
-  std::string reason{};                            ///< reason of QuotaReserved=False; empty: unknown
-  std::string reason_text{};                       ///< its message
-  std::string priority_class{};                    ///< name of its class; empty: none
-  std::optional<std::int64_t> admitted_at{};       ///< when it was admitted last
-  std::optional<std::int64_t> finished_at{};       ///< when it ended
-  bool has_failed = false;                         ///< true if it ended without success
-  std::optional<std::int64_t> requeue_at{};        ///< it is not tried before
-  std::int64_t past_execution_s = 0;               ///< time that it was admitted before its last admission
+  bool is_active = true;                      ///< false: it is not tried again until somebody activates it
+  std::string reason{};                       ///< reason of QuotaReserved=False; empty: unknown
+  std::string reason_text{};                  ///< its message
+  std::string priority_class{};               ///< name of its class; empty: none
+  std::optional<std::int64_t> admitted_at{};  ///< when it was admitted last
+  std::optional<std::int64_t> finished_at{};  ///< when it ended
+  bool has_failed = false;                    ///< true if it ended without success
+  std::optional<std::int64_t> requeue_at{};   ///< it is not tried before
+  std::int64_t past_execution_s = 0;          ///< time that it was admitted before its last admission
   std::optional<std::int64_t> most_execution_s{};  ///< longest time that it may be admitted
   OwnerReference owner{};                          ///< its job
   std::string model{};                             ///< annotation `vtrain.dev/model`

@@ -226,7 +226,7 @@ class StateMaker {
         state_.remark("workloads that hold quota are taken to pass their admission checks now");
         return;
       case WorkloadStage::Evicting:
-        job.reason = live.workload.conditions.evicted_reason;
+        job.reason = live.is_active ? live.workload.conditions.evicted_reason : "Inactive";
         job.eligible = live.requeue_at;
         state_.remark("evictions that are under way are taken to be complete");
         return;

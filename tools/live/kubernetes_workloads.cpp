@@ -48,7 +48,7 @@ kueue::Admission read_admission(KubernetesFields& fields, const json& admission)
 }
 
 /// Stage and the instants of its conditions.
-void read_stage(KubernetesFields& fields, const json& status, bool is_active, LiveWorkload& live) {
+void read_stage(KubernetesFields& fields, const json& status, LiveWorkload& live) {
   const auto since = [&](std::string_view type) {
     return fields.instant(fields.condition(status, type), "lastTransitionTime");
   };
@@ -79,7 +79,7 @@ void read_stage(KubernetesFields& fields, const json& status, bool is_active, Li
                                         : WorkloadStage::QuotaReserved;
     return;
   }
-  live.stage = is_active ? WorkloadStage::Pending : WorkloadStage::Inactive;
+  live.stage = live.is_active ? WorkloadStage::Pending : WorkloadStage::Inactive;
   const json& condition = fields.condition(status, "QuotaReserved");
   live.reason = fields.text(condition, "reason");
   live.reason_text = fields.text(condition, "message");
@@ -133,7 +133,8 @@ LiveWorkload read_kueue_workload(KubernetesFields& fields, const json& object) {
     live.considered[fields.text(each, "name")] = fields.amounts(each, "resources");
   live.past_execution_s = fields.seconds(status, "accumulatedPastExecutionTimeSeconds").value_or(0);
   live.requeue_at = fields.instant(fields.object(status, "requeueState"), "requeueAt");
-  read_stage(fields, status, fields.boolean(spec, "active", true), live);
+  live.is_active = fields.boolean(spec, "active", true);
+  read_stage(fields, status, live);
   const bool holds = live.stage != WorkloadStage::Finished && fields.has_condition(status, "QuotaReserved");
   if (!holds) return live;
   if (KubernetesFields::has(status, "admission"))

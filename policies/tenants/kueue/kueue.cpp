@@ -68,10 +68,11 @@ class Kueue final : public Policy, public SpeakingPolicy {
     pause_ = {};
     next_cycle_ = SimTime::max();
     has_begun_ = true;
+    problem_.clear();
     auto objects = kueue_objects_on(options_, view.cluster(), view.tenants());
     if (!objects) {
       problem_ = objects.error().describe();
-      return;
+      return refuse_all(view);
     }
     objects_ = *std::move(objects);
     scheduler_ = std::make_unique<kueue::Scheduler>(options_.settings);
@@ -81,7 +82,7 @@ class Kueue final : public Policy, public SpeakingPolicy {
     if (options_.live) know_workloads(*options_.live, cache);
     if (cache.is_too_large()) {
       problem_ = "the objects have more queues, cohorts, flavors and resources than can be decided together";
-      return;
+      return refuse_all(view);
     }
     scheduler_->objects_changed();
     for (const JobId job : view.running()) {
@@ -158,6 +159,13 @@ class Kueue final : public Policy, public SpeakingPolicy {
     if (workload->admission) admitted_.push_back(workload_of_[id.value]);
   }
 
+  /// Ends the replay if there are jobs already, whose objects are wrong.
+  void refuse_all(const SchedulingPass& view) const {
+    for (const auto jobs : {view.running(), view.waiting()}) {
+      if (!jobs.empty()) view.refuse(jobs.front(), problem_);
+    }
+  }
+
   /// Gives a running job the quota that it holds. `kept` is what it had before facts changed other jobs.
   void take_in_running(const SchedulingPass& view, JobId id, const kueue::Admission* kept) {
     auto workload = workload_for(view, id);
@@ -171,9 +179,14 @@ class Kueue final : public Policy, public SpeakingPolicy {
       const Allocation held = view.held(id);
       if (!options_.live) workload->pod_sets.front().count = held.gpus.value;
       workload->admission = derive_admission(cache, objects_, queue, *workload, held.type);
-      if (!options_.live) workload->pod_sets.front().count = view.job(id).num_gpus.value;
     }
-    if (!options_.live) workload->quota_reserved_at = view.holds_since(id).time_since_epoch().count();
+    if (!options_.live) {
+      // An elastic job may hold fewer GPUs than it asks for.
+      kueue::PodSet& set = workload->pod_sets.front();
+      set.count = view.job(id).num_gpus.value;
+      set.reclaimable = std::max(set.count - view.held_gpus(id).value, std::int64_t{0});
+      workload->quota_reserved_at = view.holds_since(id).time_since_epoch().count();
+    }
     add(id, *workload);
   }
 
