@@ -24,6 +24,7 @@
 #include "tools/format/trace_description.hpp"
 #include "tools/live/backtest.hpp"
 #include "tools/live/cluster_now.hpp"
+#include "tools/live/kueue_now.hpp"
 #include "tools/live/read_state.hpp"
 #include "tools/live/suggestions.hpp"
 #include "tools/options/options.hpp"
@@ -145,9 +146,19 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
   const std::string spec = with_policy_files(arguments.policy, *state);
   const auto policy = PolicyRegistry::built_in().parse(spec);
   options.policy_names_nodes = policy && policy->policy().follows_requests;
+  // It chooses GPU types, whatever jobs ask for.
+  options.counts_types = policy && policy->policy().name == "kueue";
+  const bool is_kueue = options.counts_types && (*policy)["objects"].empty() && !state->kubernetes.empty();
   auto cluster = make_cluster_now(*state, book, options);
   if (!cluster) return fail(in_option("--now", cluster.error()));
   cluster->question.policy = with_origin(spec, cluster->origin);
+  if (is_kueue) {
+    auto objects = make_kueue_objects(*state, *cluster);
+    if (!objects) return fail(in_option("--now", objects.error()));
+    cluster->question.make_policy = [objects = *std::move(objects)](const PolicyArguments& given) {
+      return make_kueue_live(given, objects);
+    };
+  }
   if (options.policy_names_nodes) {
     for (const DumpedPartition& partition : state->partitions) {
       if (partition.state == "UP") cluster->partitions.push_back(partition.name);
@@ -158,6 +169,13 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
   cluster->question.threads = arguments.threads;
   auto answer = estimate_starts(cluster->question, PolicyRegistry::built_in());
   if (!answer) return fail(in_option("--policy", answer.error()));
+  // Jobs of which the policy says that somebody must act are no estimates.
+  for (const JobEta& each : answer->jobs) {
+    if (each.words.needs_somebody)
+      cluster->stuck.push_back(
+          {std::string(cluster->question.workload.jobs[each.job.value].name), each.words.text});
+  }
+  std::erase_if(answer->jobs, [](const JobEta& each) { return each.words.needs_somebody; });
   std::set<std::string> used;
   std::set<std::string> unused;
   for (const auto& [name, file] : state->policy_files)
@@ -168,10 +186,14 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
 }
 
 /// Reason for which a job does not start now, as a part of a sentence.
-std::string why_text(const Estimate& estimate, const ReasonChange& change) {
+std::string why_text(const Estimate& estimate, const JobEta& eta) {
+  const ReasonChange& change = eta.now;
+  const bool has_words = change.reason != WaitReason::None && change.reason != WaitReason::TooLarge;
+  if (has_words && !eta.words.text.empty()) return eta.words.text;
   const Job& job = estimate.job(change.job);
-  if (job.submit > estimate.cluster.question.state.now) return "it may not start earlier (BeginTime)";
   const std::string& told = estimate.cluster.reasons[change.job.value];
+  if (job.submit > estimate.cluster.question.state.now)
+    return fmt::format("it may not start earlier ({})", told);
   switch (change.reason) {
     case WaitReason::None:
       return "it starts now";
@@ -302,7 +324,7 @@ void print_table(const Estimate& estimate, bool is_of_one_job, std::FILE* stream
     table.add_row({std::string(job.name), job.user ? workload.users[job.user.value] : "",
                    std::to_string(job.num_gpus.value), from_now(estimate, each.start.p50),
                    from_now(estimate, each.start.p90), from_now(estimate, each.end.p50),
-                   from_now(estimate, each.end.p90), why_text(estimate, each.now)});
+                   from_now(estimate, each.end.p90), why_text(estimate, each)});
   }
   const EtaQuestion& question = estimate.cluster.question;
   print_text(stream, "{}\n\n{}{}{}\n{}", wrap_text(headline(estimate), text_columns()),
@@ -351,6 +373,7 @@ ordered_json estimate_json(const Estimate& estimate) {
                             {"scheduler", estimate.cluster.reasons[each.job.value]}};
     if (each.now.by && (each.now.reason == WaitReason::Reservation || each.now.reason == WaitReason::Order))
       blocked["by"] = estimate.name(each.now.by);
+    if (!each.words.text.empty()) blocked["policy"] = each.words.text;
     jobs.push_back({{"job", estimate.name(each.job)},
                     {"gpus", estimate.job(each.job).num_gpus.value},
                     {"start", time_json(estimate, each.start)},
@@ -402,7 +425,7 @@ Result<void> write_page(const Estimate& estimate, const EtaArguments& arguments)
                          .start_p90_s = from_now(each.start.p90),
                          .end_p50_s = from_now(each.end.p50),
                          .end_p90_s = from_now(each.end.p90),
-                         .why = why_text(estimate, each.now)});
+                         .why = why_text(estimate, each)});
   }
   for (const StuckJob& job : estimate.cluster.stuck)
     page.stuck.emplace_back(job.id, job.reason);
@@ -552,9 +575,11 @@ void add_eta_command(CLI::App& app, Action& action) {
       "--cluster 64x8 --policy easy");
   const auto arguments = std::make_shared<EtaArguments>();
   command
-      ->add_option("--now", arguments->now,
-                   "Files that Slurm's commands wrote at about one instant, or - for standard input: "
-                   "scontrol show job|node|partition -o, squeue --json or -o %all, sacct, sinfo --json")
+      ->add_option(
+          "--now", arguments->now,
+          "Files that Slurm's commands or kubectl wrote at about one instant, or - for standard "
+          "input: scontrol show job|node|partition -o, squeue --json or -o %all, sacct, sinfo --json, "
+          "kubectl get workloads,clusterqueues,... -A -o json")
       ->type_name("FILE...");
   CLI::Option* const log = command->add_option("--backtest", arguments->log.files,
                                                "Log of past jobs in any format of traces: estimate for some "

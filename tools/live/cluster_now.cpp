@@ -39,7 +39,9 @@ constexpr std::array kStuck = std::to_array<StuckReason>(
      {"QOSMaxGRESPerJob", "asks for more GPUs than its QOS allows"},
      {"AssocMaxGRESPerJob", "asks for more GPUs than its account allows"},
      {"ReqNodeNotAvail", "asks for a node that is not available"},
-     {"BadConstraints", "no node has what it asks for"}});
+     {"BadConstraints", "no node has what it asks for"},
+     {"Inactive", "deactivated (spec.active is false)"},
+     {"JobSuspended", "suspended, and no queue manages it"}});
 
 /// True for `MAINT` and `IDLE+MAINT`: no other flag keeps jobs away.
 bool is_in_maintenance_only(std::string_view state) {
@@ -84,6 +86,7 @@ class Builder {
     for (const DumpedJob& job : state_.jobs) {
       if (auto added = add(job); !added) return fail(std::move(added.error()));
     }
+    place_by_type();
     put_in_order();
     if (options_.models != nullptr && options_.models->num_unused() > 0)
       made_.assumed["rows of --models that no job matches"] += options_.models->num_unused();
@@ -116,6 +119,7 @@ class Builder {
       see(job.start, true);
     }
     if (state_.printed) latest = std::max(latest.value_or(*state_.printed), *state_.printed);
+    see(state_.kubernetes.latest, true);
     if (!options_.now) {
       if (!latest)
         return fail(
@@ -229,7 +233,7 @@ class Builder {
   std::optional<std::string_view> stuck_reason(const DumpedJob& job) const {
     const auto found = std::ranges::find(kStuck, job.reason, &StuckReason::word);
     if (found != kStuck.end()) return found->text;
-    if (job.priority == 0) return "held";
+    if (job.priority == 0 && job.kind.empty()) return "held";
     return std::nullopt;
   }
 
@@ -274,7 +278,8 @@ class Builder {
     if (!listed.qos.empty()) job.qos = workload.qos(listed.qos);
     if (!listed.partitions.empty())
       job.queue = workload.queue(fmt::format("{}", fmt::join(listed.partitions, ",")));
-    const std::string type = type_of(listed);
+    // Under Kueue a job that runs may come back on another type.
+    const std::string type = listed.is_running() && !listed.kind.empty() ? "" : type_of(listed);
     if (!type.empty() && types_.size() > 1) job.gpu_type = workload.gpu_type(type);
     job.num_gpus = GpuCount(static_cast<std::int32_t>(listed.gpus));
     const std::int64_t limit = limit_of(listed);
@@ -300,11 +305,14 @@ class Builder {
       live.outcome.start = live.resumed = time_of(start);
       live.num_gpus = job.num_gpus;
       live.has_started = true;
-      place(listed, live);
+      if (listed.kind.empty())
+        place(listed, live);
+      else
+        unplaced_.emplace_back(entries_.size(), lower_case(listed.gpu_type));
     } else {
       live.outcome.state = JobState::Waiting;
       entry.reason = listed.reason;
-      const bool begins_later = listed.reason == "BeginTime";
+      const bool begins_later = listed.reason == "BeginTime" || !listed.kind.empty();
       const auto begin = listed.start_estimate ? listed.start_estimate : listed.eligible;
       if (begins_later && begin && *begin > made_.now) {
         job.submit = time_of(*begin);
@@ -416,11 +424,33 @@ class Builder {
     }
   }
 
+  /// Gives places on nodes to jobs whose nodes are unknown, those with a GPU type first.
+  void place_by_type() {
+    if (nodes_.empty()) return;
+    std::vector<std::pair<std::string, std::int32_t>> free;  // type and GPUs, by node
+    for (const NodeGroup& group : made_.question.cluster.groups)
+      free.insert(free.end(), static_cast<std::size_t>(group.num_nodes),
+                  {lower_case(group.gpu_type), group.gpus_per_node.value});
+    std::ranges::stable_sort(unplaced_, {}, [](const auto& each) { return each.second.empty(); });
+    for (const auto& [number, type] : unplaced_) {
+      LiveJob& live = entries_[number].live;
+      std::int32_t left = live.num_gpus.value;
+      for (std::uint32_t node = 0; node < free.size() && left > 0; ++node) {
+        const std::int32_t gpus = std::min(left, free[node].second);
+        if (gpus == 0 || (!type.empty() && type != free[node].first)) continue;
+        live.gang.push_back({.node = NodeId(node), .gpus = GpuCount(gpus)});
+        free[node].second -= gpus;
+        left -= gpus;
+      }
+    }
+  }
+
   /// Puts types in place of nodes, as `count` has it. GPUs are counted by type if some job asks for one.
   void count_by_type() {
     EtaQuestion& question = made_.question;
     const NodeTable nodes(question.cluster, question.workload);
-    const bool tells_types = nodes.types().names().size() > 1 && question.workload.gpu_types.size() > 0;
+    const bool tells_types =
+        nodes.types().names().size() > 1 && (options_.counts_types || question.workload.gpu_types.size() > 0);
     for (LiveJob& live : question.state.jobs) {
       std::map<std::uint32_t, std::int32_t> held;
       for (const NodeShare& share : live.gang)
@@ -453,6 +483,7 @@ class Builder {
   const ClusterNowOptions& options_;
   ClusterNow made_;
   std::vector<Entry> entries_;
+  std::vector<std::pair<std::size_t, std::string>> unplaced_;  ///< entries on unknown nodes, with their type
   std::unordered_map<std::string, std::uint32_t> nodes_;
   std::unordered_map<std::string, std::string> type_of_node_;
   std::set<std::string> types_;

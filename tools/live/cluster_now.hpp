@@ -54,6 +54,7 @@ struct ClusterNowOptions {
   PlacementKind placement = PlacementKind::Count;  ///< rule for gangs
   /// The policy chooses nodes by name (`NodeCalendar`), so that it leaves out those that take no jobs.
   bool policy_names_nodes = false;
+  bool counts_types = false;  ///< true for a policy that chooses GPU types, whatever jobs ask for
 };
 
 /// Makes the question. Jobs without GPUs, jobs that are held, and those that wait for jobs which will not

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/text/calendar.hpp"
+#include "tools/live/kubernetes_objects.hpp"
 
 namespace vtrain {
 
@@ -56,6 +57,7 @@ struct DumpedJob {
   std::string reservation{};                     ///< reservation that it must use
   std::string comment{};                         ///< free text of its user
   std::string model{};                           ///< model of a training run that its user names
+  std::string kind{};  ///< kind of the Kubernetes object: `Workload`, `Job`, …; empty: a job of Slurm
   std::optional<DumpedArray> array{};
   std::optional<DumpedPart> part{};
 
@@ -110,6 +112,7 @@ struct LiveState {
   std::map<std::string, std::string, std::less<>> policy_files{};
   std::optional<std::int64_t> printed{};  ///< latest time at which a file says that it was written
   TimeZone zone = kUtc;                   ///< zone of times without one
+  KubernetesObjects kubernetes{};  ///< objects from which jobs and nodes were made
   /// Omissions and oddities, with their numbers.
   std::map<std::string, std::int64_t, std::less<>> remarks{};
 

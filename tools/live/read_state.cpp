@@ -6,7 +6,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/strings.hpp"
 #include "core/io/input.hpp"
+#include "tools/live/kubernetes_dump.hpp"
 #include "tools/live/slurm_dump.hpp"
 #include "tools/live/slurm_files_now.hpp"
 #include "tools/live/slurm_objects.hpp"
@@ -50,6 +52,7 @@ void complete_job(DumpedJob& job, DumpedJob&& other, LiveState& state) {
   complete(job.start_estimate, std::move(other.start_estimate));
   complete(job.end, std::move(other.end));
   complete(job.priority, std::move(other.priority));
+  complete(job.nice, std::move(other.nice));
   complete(job.dependency, std::move(other.dependency));
   complete(job.reservation, std::move(other.reservation));
   complete(job.comment, std::move(other.comment));
@@ -147,6 +150,9 @@ void check_use(LiveState& state) {
   }
   for (const DumpedJob& job : state.jobs) {
     if (!job.is_running()) continue;
+    if (!job.start) state.remark("running jobs without a start");
+    // Kubernetes' objects do not tell the nodes of a job.
+    if (!job.kind.empty()) continue;
     std::int64_t most = 0;
     bool is_known = !nodes.empty();
     for (const std::string& name : job.nodes) {
@@ -156,31 +162,41 @@ void check_use(LiveState& state) {
     }
     if (!nodes.empty() && !is_known) state.remark("running jobs on nodes that no file has");
     if (is_known && job.gpus > most) state.remark("running jobs with more GPUs than their nodes have");
-    if (!job.start) state.remark("running jobs without a start");
   }
+}
+
+/// Adds the records of a dump of Slurm.
+Result<void> add_records(const LiveRecords& dump, const std::string& file, LiveState& state) {
+  LiveState added;
+  added.zone = state.zone;
+  for (const LiveRecord& record : dump.records) {
+    const auto done = dump.kind == LiveKind::Jobs         ? add_slurm_job(record, added)
+                      : dump.kind == LiveKind::Nodes      ? add_slurm_node(record, state)
+                      : dump.kind == LiveKind::Partitions ? add_slurm_partition(record, state)
+                      : dump.kind == LiveKind::NodeRows   ? add_sinfo_row(record, state)
+                      : dump.kind == LiveKind::Priorities ? add_priority(record, state)
+                                                          : add_slurm_reservation(record, state);
+    if (!done) return done;
+  }
+  if (added.printed) state.note_time(*added.printed);
+  return join_jobs(state, std::move(added), file);
 }
 
 }  // namespace
 
 Result<void> add_dump(std::string text, const std::string& file, LiveState& state) {
+  if (trim(text).starts_with('{')) {
+    const auto document = JsonDocument::parse(std::move(text), file);
+    if (!document) return fail(document.error());
+    if (is_kubernetes_dump(*document)) return add_kubernetes_dump(*document, state);
+    const auto dump = read_slurm_json(*document);
+    return dump ? add_records(*dump, file, state) : fail(dump.error());
+  }
   const auto is_file = add_slurm_file(text, file, state);
   if (!is_file) return fail(is_file.error());
   if (*is_file) return {};
   const auto dump = read_slurm_dump(std::move(text), file);
-  if (!dump) return fail(dump.error());
-  LiveState added;
-  added.zone = state.zone;
-  for (const LiveRecord& record : dump->records) {
-    const auto done = dump->kind == LiveKind::Jobs         ? add_slurm_job(record, added)
-                      : dump->kind == LiveKind::Nodes      ? add_slurm_node(record, state)
-                      : dump->kind == LiveKind::Partitions ? add_slurm_partition(record, state)
-                      : dump->kind == LiveKind::NodeRows   ? add_sinfo_row(record, state)
-                      : dump->kind == LiveKind::Priorities ? add_priority(record, state)
-                                                           : add_slurm_reservation(record, state);
-    if (!done) return done;
-  }
-  if (added.printed) state.note_time(*added.printed);
-  return join_jobs(state, std::move(added), file);
+  return dump ? add_records(*dump, file, state) : fail(dump.error());
 }
 
 Result<LiveState> read_live_state(std::span<const std::string> files, const TimeZone& zone) {
@@ -197,6 +213,7 @@ Result<LiveState> read_live_state(std::span<const std::string> files, const Time
   for (auto& [file, text] : texts) {
     if (auto added = add_dump(std::move(text), file, state); !added) return fail(std::move(added.error()));
   }
+  if (auto made = finish_kubernetes(state); !made) return fail(std::move(made.error()));
   if (state.jobs.empty() && state.nodes.empty())
     return fail({.message = "expected a job or a node in the files, found none"});
   share_throttles(state);

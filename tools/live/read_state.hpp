@@ -14,7 +14,8 @@ namespace vtrain {
 /// one id for two jobs in one dump. `zone` is that of times without one.
 Result<LiveState> read_live_state(std::span<const std::string> files, const TimeZone& zone = kUtc);
 
-/// Adds the text of one dump to a state. Errors name `file`.
+/// Adds the text of one dump to a state. Objects of Kubernetes become jobs and nodes by `finish_kubernetes`
+/// only, once all dumps are there. Errors name `file`.
 Result<void> add_dump(std::string text, const std::string& file, LiveState& state);
 
 }  // namespace vtrain

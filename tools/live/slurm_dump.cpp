@@ -21,8 +21,8 @@ using nlohmann::json;
 
 constexpr std::string_view kExpected =
     "`scontrol show job|node|partition|reservation -o`, `squeue` or `sinfo` with a header or `--json`, "
-    "`sacct "
-    "--json` or `-P`, `sprio -l`, slurm.conf, `sacctmgr show assoc|qos -P`, `sshare -alP`";
+    "`sacct --json` or `-P`, `sprio -l`, slurm.conf, `sacctmgr show assoc|qos -P`, `sshare -alP`, or "
+    "`kubectl get … -o json`";
 
 struct Beginning {
   std::string_view text;
@@ -172,10 +172,10 @@ void add_values(const json& object, const std::string& path, int depth, LiveReco
   }
 }
 
-Result<LiveRecords> read_json(std::string text, const std::string& file) {
-  const auto document = JsonDocument::parse(std::move(text), file);
-  if (!document) return fail(document.error());
-  const json& root = document->root();
+}  // namespace
+
+Result<LiveRecords> read_slurm_json(const JsonDocument& document) {
+  const json& root = document.root();
   constexpr std::pair<std::string_view, LiveKind> kLists[] = {{"jobs", LiveKind::Jobs},
                                                               {"nodes", LiveKind::Nodes},
                                                               {"partitions", LiveKind::Partitions},
@@ -185,21 +185,23 @@ Result<LiveRecords> read_json(std::string text, const std::string& file) {
     if (!root.is_object() || found == root.end() || !found->is_array()) continue;
     LiveRecords records{.kind = kind};
     for (const json& each : *found) {
-      const std::int64_t line = document->error_at(each, "", "").line;
-      if (!each.is_object()) return fail(document->error_at(each, "", "expected an object"));
-      add_values(each, "", 0, records.records.emplace_back(file, line));
+      const std::int64_t line = document.error_at(each, "", "").line;
+      if (!each.is_object()) return fail(document.error_at(each, "", "expected an object"));
+      add_values(each, "", 0, records.records.emplace_back(document.file(), line));
     }
     return records;
   }
   return fail(
-      document->error_at(root, "", expected_found(kExpected, "JSON without jobs, nodes or partitions")));
+      document.error_at(root, "", expected_found(kExpected, "JSON without jobs, nodes or partitions")));
 }
-
-}  // namespace
 
 Result<LiveRecords> read_slurm_dump(std::string text, const std::string& file) {
   const std::string_view beginning = trim(text);
-  if (beginning.starts_with('{')) return read_json(std::move(text), file);
+  if (beginning.starts_with('{')) {
+    const auto document = JsonDocument::parse(std::move(text), file);
+    if (!document) return fail(document.error());
+    return read_slurm_json(*document);
+  }
   LineReader lines(text, file);
   const auto more = lines.next();
   if (!more) return fail(more.error());

@@ -33,6 +33,7 @@ EtaQuestion copy_of(const EtaQuestion& question) {
           .run_times = question.run_times,
           .calendar = question.calendar,
           .policy = question.policy,
+          .make_policy = question.make_policy,
           .samples = question.samples,
           .seed = question.seed,
           .threads = question.threads};
