@@ -40,6 +40,9 @@ double share_of_training(const SegmentTiming& timing) {
 }  // namespace
 
 void PromisePolicy::schedule(SchedulingPass& pass) {
+  const bool is_first = std::exchange(goes_on_, false);
+  if (is_first && pass.arrived().empty() && !pass.capacity_changed() && !pass.run_times_differ())
+    return ask_to_wake(pass);
   begin_pass(pass);
   take_interruptions(pass);
   take_ends(pass);
@@ -60,21 +63,18 @@ void PromisePolicy::schedule(SchedulingPass& pass) {
 
 void PromisePolicy::begin_pass(const SchedulingPass& pass) {
   now_ = plan_time(pass.now());
-  const GpusByType* const types = GpuPool::types(pass);
-  if (!begun_) {
-    begun_ = true;
-    any_gpus_ = pass.takes_any_gpus() && !pass.shares_gpus();
-    total_.assign(1, pass.total_gpus().value);
-    if (types != nullptr) total_.assign(types->total().begin(), types->total().end());
-    calendar_.assign(now_, total_);
-    last_pass_ = now_;
-  }
+  any_gpus_ = any_gpus_ && !pass.shares_gpus();
   calendar_.begin_at(now_);
+  const GpusByType* const types = GpuPool::types(pass);
   if (types != nullptr) {
     types->get_usable(left_);
   } else {
     left_.assign(1, pass.usable_gpus().value);
   }
+  count_tenant_time(pass);
+}
+
+void PromisePolicy::count_tenant_time(const SchedulingPass& pass) {
   const double passed = static_cast<double>(now_ - last_pass_) / 1e9;
   last_pass_ = now_;
   for (const LiveJob& job : jobs_) {
@@ -112,8 +112,8 @@ void PromisePolicy::take_interruptions(const SchedulingPass& pass) {
 void PromisePolicy::take_ends(SchedulingPass& pass) {
   const bool by_itself = pass.run_times_differ();
   for (LiveJob& job : jobs_) {
-    if (by_itself && !pass.is_live(job.id)) set_plan(job, {});
-    if (by_itself || !job.runs() || job.end > now_) continue;
+    if (!pass.is_live(job.id)) set_plan(job, {});
+    if (by_itself || !pass.is_live(job.id) || !job.runs() || job.end > now_) continue;
     pass.complete(job.id, sim_time(job.end), sim_time(job.end));
     set_plan(job, {});
   }
@@ -148,8 +148,9 @@ void PromisePolicy::drop_lost_plans() {
   }
 }
 
-std::vector<Gear> PromisePolicy::gears_of(const SchedulingPass& pass, const Job& job) const {
-  const JobId id(static_cast<std::uint32_t>(&job - pass.jobs().data()));
+std::vector<Gear> PromisePolicy::gears_of(const SchedulingPass& pass, JobId id,
+                                          const Allocation& holds) const {
+  const Job& job = pass.job(id);
   const SpeedByGpus* const curve = pass.curve(id);
   const SpeedByGpus rigid({{job.num_gpus, 1.0}});
   const SpeedByGpus& levels = curve != nullptr ? *curve : rigid;
@@ -158,9 +159,10 @@ std::vector<Gear> PromisePolicy::gears_of(const SchedulingPass& pass, const Job&
   const auto add_pool = [&](std::uint32_t pool, std::optional<std::uint32_t> type) {
     double fastest = 0;
     for (const SpeedByGpus::Level& level : levels.levels()) {
-      if (level.num_gpus.value > total_[pool]) break;
-      if (curve != nullptr && job.max_gpus.value > 0 && level.num_gpus > job.max_gpus) break;
       const Allocation gpus{level.num_gpus, type};
+      const bool is_held = holds.gpus == gpus.gpus && (!holds.type || holds.type == type);
+      if (level.num_gpus.value > total_[pool] && !is_held) break;
+      if (curve != nullptr && job.max_gpus.value > 0 && level.num_gpus > job.max_gpus && !is_held) break;
       const double packed = type ? pass.speed(id, gpus) : level.iterations_per_s;
       const SegmentTiming slowest = pass.slowest_segment(id, gpus);
       const double training = share_of_training(slowest);
@@ -179,8 +181,8 @@ std::vector<Gear> PromisePolicy::gears_of(const SchedulingPass& pass, const Job&
       gear.slowest.setup = gear.packed.setup = SimDuration(0);
       const double relative = packed / level.iterations_per_s * static_cast<double>(SegmentSpeed::kFull);
       gear.packed.speed.here = type ? std::max<std::int64_t>(1, std::llround(relative)) : SegmentSpeed::kFull;
-      if (gear.speed <= fastest) continue;
-      fastest = gear.speed;
+      if (gear.speed <= fastest && !is_held) continue;
+      fastest = std::max(fastest, gear.speed);
       gears.push_back(gear);
     }
   };
@@ -193,23 +195,35 @@ std::vector<Gear> PromisePolicy::gears_of(const SchedulingPass& pass, const Job&
   return gears;
 }
 
+PromisePolicy::LiveJob PromisePolicy::job_of(const SchedulingPass& pass, JobId id) const {
+  const Job& job = pass.job(id);
+  LiveJob live;
+  live.id = id;
+  live.gears = gears_of(pass, id, pass.held(id));
+  live.run_time = time_on_gpus(job);
+  live.booked = pass.work_done(id);
+  live.left =
+      pass.curve(id) != nullptr ? pass.remaining_iterations(id) : to_seconds(live.run_time - live.booked);
+  live.left = std::max(live.left, 0.0);
+  live.left_now = live.left;
+  if (job.has_deadline()) {
+    live.deadline = live.aim = plan_time(job.deadline);
+    if (options_.margin > 0)
+      live.aim -= static_cast<PlanTime>(options_.margin * static_cast<double>(live.run_time.count()));
+  }
+  return live;
+}
+
 void PromisePolicy::take_arrivals(SchedulingPass& pass) {
+  for (LiveJob& job : jobs_) {
+    const bool looks_for_promise = std::exchange(job.is_new, false) && job.has_deadline() && !job.promised();
+    if (looks_for_promise && try_promise(job)) pass.promise(job.id);
+  }
   for (const JobId id : pass.arrived()) {
-    const Job& job = pass.job(id);
-    LiveJob live;
-    live.id = id;
-    live.gears = gears_of(pass, job);
+    LiveJob live = job_of(pass, id);
     if (live.gears.empty()) {
       pass.reject(id);
       continue;
-    }
-    live.left =
-        pass.curve(id) != nullptr ? static_cast<double>(job.iterations) : to_seconds(time_on_gpus(job));
-    live.left_now = live.left;
-    if (job.has_deadline()) {
-      live.deadline = live.aim = plan_time(job.deadline);
-      if (options_.margin > 0)
-        live.aim -= static_cast<PlanTime>(options_.margin * static_cast<double>(time_on_gpus(job).count()));
     }
     jobs_.push_back(std::move(live));
     LiveJob& added = jobs_.back();
@@ -650,8 +664,12 @@ void PromisePolicy::begin_segment(const SchedulingPass& pass, LiveJob& job) {
   const SimDuration time = timing.time_for(time_for_iterations(job.left, gear.work_per_s));
   job.end = saturating(now_, time.count());
   job.works_from = saturating(now_, timing.setup.count());
-  job.speed = gear.work_per_s * share_of_training(timing) * static_cast<double>(timing.speed.here) /
-              static_cast<double>(SegmentSpeed::kFull);
+  job.speed = speed_on(gear, timing);
+}
+
+double PromisePolicy::speed_on(const Gear& gear, const SegmentTiming& timing) {
+  return gear.work_per_s * share_of_training(timing) * static_cast<double>(timing.speed.here) /
+         static_cast<double>(SegmentSpeed::kFull);
 }
 
 /// Gives a running job a plan on its gang where it has none, or where its plan has just begun.
@@ -696,7 +714,7 @@ void PromisePolicy::ask_to_wake(SchedulingPass& pass) {
       if (block.begin > now_) next = std::min(next, block.begin);
     }
   }
-  if (next != kNever) pass.wake_at(sim_time(std::max(next, now_ + 1)));
+  if (next != kNever) pass.wake_at(sim_time(std::max(next, plan_time(pass.now()) + 1)));
 }
 
 }  // namespace vtrain

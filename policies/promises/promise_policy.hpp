@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "policies/promises/work_plan.hpp"
@@ -43,6 +45,14 @@ class PromisePolicy final : public Policy {
  public:
   explicit PromisePolicy(const PromiseOptions& options) : options_(options) {}
 
+  /// Takes in live jobs. Known ones keep their plans, unless a fact has changed them. Of others those with a
+  /// promise are planned first, in the order of deadlines; a promise for which nothing fits is kept if it can
+  /// be.
+  void begin(const SchedulingPass& view) override;
+  bool can_begin_with_jobs() const override { return true; }
+  std::shared_ptr<const PolicyMemory> memory(const SchedulingPass& view,
+                                             std::span<const JobId> live) const override;
+  bool gives_promises() const override { return true; }
   void schedule(SchedulingPass& pass) override;
   ProgressRule progress_rule() const override { return ProgressRule::Policy; }
   bool supports_disruptions() const override { return true; }
@@ -68,10 +78,12 @@ class PromisePolicy final : public Policy {
     std::vector<Gear> gears;  ///< ascending by GPUs within a pool, and by speed
     double left = 0;          ///< iterations left when its work was last booked
     SimDuration booked{0};    ///< work booked so far
+    SimDuration run_time{0};  ///< run time when its work was last taken in, by which changes are noticed
     PlanTime deadline = kNever;
     PlanTime aim = kNever;  ///< deadline minus what is left of the margin
     WorkPlan plan;          ///< entered in the calendar
     bool has_started = false;
+    bool is_new = false;  ///< it came with the state of the cluster, and admission has not looked at it
     std::int32_t gear = kNoGear;  ///< gear that it holds
     PlanTime end = kNever;        ///< end of its work on the gang that it holds
     double speed = 0;             ///< iterations a second on that gang
@@ -91,6 +103,19 @@ class PromisePolicy final : public Policy {
     bool has_deadline() const { return deadline != kNever; }
   };
 
+  struct Memory;
+
+  /// Takes over what another policy remembers.
+  void take_over(const SchedulingPass& view, const Memory& memory);
+  /// A job that waits or runs, as it shows itself.
+  LiveJob job_of(const SchedulingPass& view, JobId id) const;
+  /// Sets the gear of a running job and the end of its work there.
+  void take_gang(const SchedulingPass& view, LiveJob& job) const;
+  /// True if a fact has changed a job.
+  static bool has_changed(const SchedulingPass& view, const LiveJob& job);
+  /// Plans jobs with a promise that have no plan.
+  void plan_promised(const SchedulingPass& view);
+  void count_tenant_time(const SchedulingPass& pass);
   void begin_pass(const SchedulingPass& pass);
   void take_interruptions(const SchedulingPass& pass);
   void take_ends(SchedulingPass& pass);
@@ -100,10 +125,13 @@ class PromisePolicy final : public Policy {
   /// while they run, as not all plans fit any more.
   void drop_lost_plans();
   void take_arrivals(SchedulingPass& pass);
-  std::vector<Gear> gears_of(const SchedulingPass& pass, const Job& job) const;
+  /// Gears of a job. One that it `holds` is among them, even if it is no faster than a smaller one.
+  std::vector<Gear> gears_of(const SchedulingPass& pass, JobId id, const Allocation& holds = {}) const;
   WorkRequest request(const LiveJob& job) const;
   /// Books the work that a job has done on its gang.
   static void book(const SchedulingPass& pass, LiveJob& job);
+  /// Iterations a second of a segment, checkpoints included.
+  static double speed_on(const Gear& gear, const SegmentTiming& timing);
   static double left_now(const SchedulingPass& pass, const LiveJob& job);
 
   /// Replaces the plan of a job in the calendar.
@@ -155,6 +183,7 @@ class PromisePolicy final : public Policy {
   PromiseOptions options_;
   PlanTime now_ = 0;
   bool begun_ = false;
+  bool goes_on_ = false;             ///< it has taken over a memory, and no pass has come since
   bool any_gpus_ = true;             ///< a gang finds room wherever enough GPUs are free
   std::vector<std::int64_t> total_;  ///< GPUs by pool
   std::vector<std::int64_t> left_;   ///< GPUs not yet given in this pass, by pool
