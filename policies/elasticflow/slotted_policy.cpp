@@ -79,7 +79,7 @@ void SlottedPolicy::schedule(SchedulingPass& pass) {
   jobs_.resize(pass.jobs().size());
   cluster_gpus_ = pass.total_gpus().value;
   if (standstill_) end_standstill(pass);
-  if (pass.disrupted()) take_disruptions(pass);
+  take_disruptions(pass);
   take_ends_by_themselves(pass);
   arrivals_.collect(pass, last_decision_, !planned_.empty());
   const WholeSeconds now = whole_seconds_passed(pass.now());
@@ -128,7 +128,13 @@ std::optional<WholeSeconds> SlottedPolicy::due(const SchedulingPass& pass) const
 void SlottedPolicy::take_disruptions(const SchedulingPass& pass) {
   for (const JobId id : pass.interrupted()) {
     SlottedJob& job = jobs_[id.value];
-    book_work(pass, job);
+    if (pass.disrupted()) {
+      book_work(pass, job);
+    } else if (job.gpus > 0) {
+      const WholeSeconds held = whole_seconds_passed(pass.now()) - *last_decision_;
+      job.iterations_left =
+          std::max(job.iterations_left - static_cast<double>(held) * job.speed(job.gpus), kLeastWork);
+    }
     job.gpus = 0;
   }
   const bool disrupted = !pass.interrupted().empty() || pass.capacity_changed();

@@ -10,7 +10,7 @@
 #include "tools/experiment/in_parallel.hpp"
 
 namespace vtrain {
-namespace {
+namespace admission_parts {
 
 /// Differences of ends that nobody notices.
 constexpr SimDuration kUnnoticed = std::chrono::milliseconds(1);
@@ -101,15 +101,19 @@ struct AdmissionRun {
   }
 };
 
-bool is_over(JobState state) {
+/// True if a job neither waits nor runs, nor is to come.
+inline bool is_over(JobState state) {
   return state != JobState::NotSubmitted && state != JobState::Waiting && state != JobState::Running;
 }
 
-bool is_done(const JobOutcome& outcome) {
+/// True if a job has had its time on GPUs.
+inline bool is_done(const JobOutcome& outcome) {
   return outcome.state == JobState::Completed || outcome.state == JobState::Failed;
 }
 
-}  // namespace
+}  // namespace admission_parts
+
+using namespace admission_parts;
 
 struct Admission::Parts {
   AdmissionSetup setup;
@@ -292,7 +296,7 @@ Result<AdmissionAnswer> Admission::consider(std::string_view name, const Job& jo
   Result<std::shared_ptr<const std::vector<JobOutcome>>> without(nullptr);
   Result<std::vector<JobOutcome>> with(std::vector<JobOutcome>{});
   AdmissionAnswer answer;
-  const JobId number(parts_->next_number);
+  const JobId number = parts_->next_number();
   do_in_parallel(2, 2, [&](std::size_t which) {
     if (which == 1) {
       without = parts_->outcomes_without();
