@@ -56,10 +56,10 @@ struct ElasticFlow::PlansMemory final : Memory {
   std::optional<WholeSeconds> next_change{};
 };
 
-std::shared_ptr<const PolicyMemory> ElasticFlow::memory(const SchedulingPass& /*view*/,
+std::shared_ptr<const PolicyMemory> ElasticFlow::memory(const SchedulingPass& view,
                                                         std::span<const JobId> live) const {
   auto memory = std::make_shared<PlansMemory>();
-  if (!options_.keeps_plans() || !remember(live, *memory)) return {};
+  if (!options_.keeps_plans() || !remember(view, live, *memory)) return {};
   for (const SharePlanner& planner : planners_) {
     memory->plans.push_back(planner.plans());
     std::vector<std::pair<std::uint32_t, SharePlan>>& jobs = memory->plans.back().jobs;

@@ -7,7 +7,8 @@
 
 namespace vtrain {
 
-bool SlottedPolicy::remember(std::span<const JobId> live, Memory& memory) const {
+bool SlottedPolicy::remember(const SchedulingPass& view, std::span<const JobId> live, Memory& memory) const {
+  memory.disrupted = view.disrupted();
   const auto place_of = [&](JobId job) {
     return static_cast<std::uint32_t>(std::ranges::lower_bound(live, job) - live.begin());
   };
@@ -64,7 +65,7 @@ void SlottedPolicy::take_over(const SchedulingPass& view, const Memory& memory) 
     if (job.type) use_type(view, job, *job.type);
     // What it has done since the last decision is still to be counted.
     const WholeSeconds since = memory.last_decision.value_or(0);
-    if (view.disrupted() && job.gpus > 0)
+    if (view.disrupted() && !memory.disrupted && job.gpus > 0)
       job.work_booked = std::max(SimDuration(0), view.work_done(job.job) - (view.now() - to_sim_time(since)));
   }
   live_ = memory.live;

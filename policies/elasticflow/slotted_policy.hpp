@@ -176,6 +176,7 @@ class SlottedPolicy : public Policy {
 
   /// What decisions depend on, except that jobs have their places among the live ones as ids and no levels.
   struct Memory : PolicyMemory {
+    bool disrupted = false;          ///< work is booked as the simulation counts it
     std::vector<SlottedJob> jobs{};  ///< by place
     std::vector<std::uint32_t> live{};
     std::vector<std::uint32_t> planned{};
@@ -187,7 +188,7 @@ class SlottedPolicy : public Policy {
     std::optional<WholeSeconds> standstill{};
   };
   /// Writes the memory of this class. False if the jobs are not those of the last pass.
-  bool remember(std::span<const JobId> live, Memory& memory) const;
+  bool remember(const SchedulingPass& view, std::span<const JobId> live, Memory& memory) const;
 
   std::vector<std::uint32_t> live_;  ///< live jobs; the policy's order decides ties
 
