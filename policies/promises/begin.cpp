@@ -66,6 +66,7 @@ void PromisePolicy::begin(const SchedulingPass& view) {
   for (LiveJob& job : jobs_) {
     if (!job.runs() || view.state(job.id) == JobState::Running) continue;
     book(view, job);
+    if (std::exchange(job.is_kept, false)) set_plan(job, {});
     job.gear = kNoGear;
     job.end = kNever;
   }
@@ -79,7 +80,9 @@ void PromisePolicy::begin(const SchedulingPass& view) {
     job.is_new = true;
     job.has_started = view.has_started(id);
     if (view.state(id) == JobState::Running) take_gang(view, job);
+    job.is_kept = options_.keeps_running && job.runs() && !job.has_deadline();
     jobs_.push_back(std::move(job));
+    if (jobs_.back().is_kept) set_plan(jobs_.back(), keep_to_end(jobs_.back()));
   }
   for (LiveJob& job : jobs_)
     job.left_now = left_now(view, job);

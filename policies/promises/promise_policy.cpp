@@ -104,6 +104,7 @@ void PromisePolicy::take_interruptions(const SchedulingPass& pass) {
     const auto job = std::ranges::find(jobs_, id, &LiveJob::id);
     if (job == jobs_.end()) continue;
     book(pass, *job);
+    if (std::exchange(job->is_kept, false)) set_plan(*job, {});
     job->gear = kNoGear;
     job->end = kNever;
   }
@@ -131,7 +132,10 @@ void PromisePolicy::correct_ends(const SchedulingPass& pass) {
     const PlanTime end = std::max(saturating(std::max(now_, job.works_from), time.count()), now_ + 1);
     if (std::abs(end - job.end) <= kNoticed && job.end > now_) continue;
     job.end = end;
-    if (job.plan.kind == WorkPlan::Kind::Keep && !try_keep(job)) replace_plan(job);
+    if (job.is_kept)
+      set_plan(job, keep_to_end(job));
+    else if (job.plan.kind == WorkPlan::Kind::Keep && !try_keep(job))
+      replace_plan(job);
   }
 }
 
@@ -260,6 +264,7 @@ bool PromisePolicy::plan_all_again(LiveJob& newcomer) {
     if (job.promised() || &job == &newcomer) all.push_back(&job);
   }
   const auto can_only_keep = [&](const LiveJob* job) {
+    if (job->is_kept) return true;
     if (!job->runs() || job->end > job->deadline) return false;
     return std::ranges::none_of(job->gears, [&](const Gear& gear) {
       return sure_work(gear, job->deadline - now_, true) >= job->left_now;
@@ -271,7 +276,11 @@ bool PromisePolicy::plan_all_again(LiveJob& newcomer) {
   calendar.assign(now_, total_);
   std::vector<WorkPlan> plans;
   for (const LiveJob* job : all) {
-    std::optional<WorkPlan> plan = calendar.defer(request(*job));
+    std::optional<WorkPlan> plan;
+    if (job->is_kept)
+      plan = job->plan;
+    else
+      plan = calendar.defer(request(*job));
     if (!plan && job != &newcomer && job->aim < job->deadline) {
       WorkRequest without_margin = request(*job);
       without_margin.deadline = job->deadline;
@@ -279,8 +288,7 @@ bool PromisePolicy::plan_all_again(LiveJob& newcomer) {
     }
     if (!plan && job->runs() && job->end <= job->deadline) {
       const Gear& held = job->gears[static_cast<std::size_t>(job->gear)];
-      if (calendar.is_free(held.pool, now_, job->end, held.gpus.gpus.value))
-        plan = {WorkPlan::Kind::Keep, {{now_, job->end, static_cast<std::uint32_t>(job->gear)}}};
+      if (calendar.is_free(held.pool, now_, job->end, held.gpus.gpus.value)) plan = keep_to_end(*job);
     }
     if (!plan) return false;
     calendar.add(*plan, job->gears);
@@ -292,12 +300,16 @@ bool PromisePolicy::plan_all_again(LiveJob& newcomer) {
   return true;
 }
 
+WorkPlan PromisePolicy::keep_to_end(const LiveJob& job) const {
+  return {WorkPlan::Kind::Keep, {{now_, job.end, static_cast<std::uint32_t>(job.gear)}}};
+}
+
 bool PromisePolicy::try_keep(LiveJob& job) {
   if (!job.runs() || job.end > (job.promised() ? job.deadline : job.aim)) return false;
   const Gear& held = job.gears[static_cast<std::size_t>(job.gear)];
   calendar_.add(job.plan, job.gears, -1);
   const bool keeps = calendar_.is_free(held.pool, now_, job.end, held.gpus.gpus.value);
-  if (keeps) job.plan = {WorkPlan::Kind::Keep, {{now_, job.end, static_cast<std::uint32_t>(job.gear)}}};
+  if (keeps) job.plan = keep_to_end(job);
   calendar_.add(job.plan, job.gears);
   return keeps;
 }
@@ -336,6 +348,10 @@ void PromisePolicy::find_claim(LiveJob& job) {
   for (const Gear& gear : job.gears)
     fastest = std::max(fastest, gear.speed);
   job.key = job.left_now / fastest;
+  if (job.is_kept) {
+    job.claim = Claim::Stays;
+    return;
+  }
   if (!job.has_deadline()) {
     job.claim = Claim::BestEffort;
     return;

@@ -25,6 +25,8 @@ struct PromiseOptions {
   /// Time between the planned end of a job and its deadline when it is promised, in run times of the job on
   /// the GPUs that it requests: 0 or more. What a job takes longer than predicted uses it up.
   double margin = 0;
+  /// True if jobs without a deadline that run when a simulation begins keep their gangs to their ends.
+  bool keeps_running = false;
 };
 
 /// Runs jobs that may be promised to be done by their deadlines.
@@ -83,7 +85,8 @@ class PromisePolicy final : public Policy {
     PlanTime aim = kNever;  ///< deadline minus what is left of the margin
     WorkPlan plan;          ///< entered in the calendar
     bool has_started = false;
-    bool is_new = false;  ///< it came with the state of the cluster, and admission has not looked at it
+    bool is_kept = false;  ///< it keeps its gang to its end, though it has no promise
+    bool is_new = false;   ///< it came with the state of the cluster, and admission has not looked at it
     std::int32_t gear = kNoGear;  ///< gear that it holds
     PlanTime end = kNever;        ///< end of its work on the gang that it holds
     double speed = 0;             ///< iterations a second on that gang
@@ -136,6 +139,8 @@ class PromisePolicy final : public Policy {
 
   /// Replaces the plan of a job in the calendar.
   void set_plan(LiveJob& job, WorkPlan plan);
+  /// The plan of a running job on its gang to its end.
+  WorkPlan keep_to_end(const LiveJob& job) const;
   /// Plans a running job on its gang to its end, if that is in time and fits.
   bool try_keep(LiveJob& job);
   /// Promises a job its deadline if plans of all promised jobs fit.

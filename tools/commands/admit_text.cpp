@@ -213,7 +213,7 @@ ordered_json course_json(const AdmitReport& report, const AdmissionAnswer& answe
   ordered_json displaced = ordered_json::array();
   for (const DisplacedJob& job : answer.displaced) {
     displaced.push_back({{"job", name_of_job(report, job.number)},
-                         {"later_by_s", job.by == SimDuration::max() ? ordered_json() : to_seconds(job.by)},
+                         {"later_by_s", job.by == SimDuration::max() ? ordered_json() : ordered_json(to_seconds(job.by))},
                          {"promised", job.has_promise},
                          {"misses_deadline", job.misses_deadline}});
   }
