@@ -204,6 +204,10 @@ PromisePolicy::LiveJob PromisePolicy::job_of(const SchedulingPass& pass, JobId i
   LiveJob live;
   live.id = id;
   live.gears = gears_of(pass, id, pass.held(id));
+  if (live.gears.empty()) return live;
+  live.least =
+      std::ranges::min(live.gears, {}, [](const Gear& gear) { return gear.gpus.gpus; }).gpus.gpus.value;
+  live.fastest = std::ranges::max(live.gears, {}, &Gear::speed).speed;
   live.run_time = time_on_gpus(job);
   live.booked = pass.work_done(id);
   live.left =
@@ -344,10 +348,7 @@ void PromisePolicy::find_claim(LiveJob& job) {
   job.slack = kNever;
   job.target = kNoGear;
   job.is_tried = false;
-  double fastest = 0;
-  for (const Gear& gear : job.gears)
-    fastest = std::max(fastest, gear.speed);
-  job.key = job.left_now / fastest;
+  job.key = job.left_now / job.fastest;
   if (job.is_kept) {
     job.claim = Claim::Stays;
     return;
@@ -419,8 +420,8 @@ void PromisePolicy::reject_late(SchedulingPass& pass) {
   std::erase_if(jobs_, [&](const LiveJob& job) {
     const bool no_promise = options_.only_promised && may_hope(job);
     // On the gang that it will get a job may be faster than for certain.
-    const bool is_sure = any_gpus_ && std::ranges::all_of(job.gears, &Gear::has_sure_speed);
-    const bool hopeless = job.claim == Claim::Late || (no_promise && is_sure);
+    const bool hopeless = job.claim == Claim::Late ||
+                          (no_promise && any_gpus_ && std::ranges::all_of(job.gears, &Gear::has_sure_speed));
     if (!hopeless || job.has_started || !options_.rejects_late) return false;
     pass.reject(job.id);
     return true;
@@ -442,18 +443,47 @@ void PromisePolicy::give(LiveJob& job, std::int32_t gear) {
   left_[after.pool] -= after.gpus.gpus.value;
 }
 
-void PromisePolicy::choose_targets(const SchedulingPass& pass) {
-  order_.resize(jobs_.size());
-  for (std::uint32_t i = 0; i < order_.size(); ++i)
-    order_[i] = i;
-  const auto tenant_time = [&](const LiveJob& job) {
-    const std::uint32_t tenant = pass.job(job.id).tenant.value;
-    return tenant < tenant_gpu_s_.size() ? tenant_gpu_s_[tenant] : 0.0;
-  };
-  std::ranges::sort(order_, {}, [&](std::uint32_t i) {
+void PromisePolicy::sort_jobs(const SchedulingPass& pass) {
+  const auto num_jobs = static_cast<std::uint32_t>(jobs_.size());
+  // In the order of the last pass, without those that have left; new ones come last.
+  std::uint32_t num_ranks = 0;
+  for (const LiveJob& job : jobs_) {
+    if (job.rank != kNoRank) num_ranks = std::max(num_ranks, job.rank + 1);
+  }
+  order_.assign(num_ranks, kNoRank);
+  for (std::uint32_t i = 0; i < num_jobs; ++i) {
+    if (jobs_[i].rank != kNoRank) order_[jobs_[i].rank] = i;
+  }
+  std::erase(order_, kNoRank);
+  for (std::uint32_t i = 0; i < num_jobs; ++i) {
+    if (jobs_[i].rank == kNoRank) order_.push_back(i);
+  }
+  keys_.clear();
+  for (const std::uint32_t i : order_) {
     const LiveJob& job = jobs_[i];
-    return std::tuple(job.claim, job.key, tenant_time(job), job.id.value);
-  });
+    const std::uint32_t tenant = pass.job(job.id).tenant.value;
+    const double tenant_time = tenant < tenant_gpu_s_.size() ? tenant_gpu_s_[tenant] : 0.0;
+    keys_.push_back({job.claim, job.key, tenant_time, job.id.value, i});
+  }
+  std::size_t moves = 4 * keys_.size() + 64;
+  for (std::size_t i = 1; i < keys_.size() && moves > 0; ++i) {
+    if (!(keys_[i] < keys_[i - 1])) continue;
+    const SortKey moved = keys_[i];
+    std::size_t to = i;
+    for (; to > 0 && moved < keys_[to - 1]; --to)
+      keys_[to] = keys_[to - 1];
+    keys_[to] = moved;
+    moves -= std::min(moves, i - to);
+  }
+  if (moves == 0) std::ranges::sort(keys_, std::less{});
+  for (std::uint32_t i = 0; i < num_jobs; ++i) {
+    order_[i] = keys_[i].job;
+    jobs_[keys_[i].job].rank = i;
+  }
+}
+
+void PromisePolicy::choose_targets(const SchedulingPass& pass) {
+  sort_jobs(pass);
   // Jobs that may be in time give up GPUs that they need not, but not for others.
   const auto others = std::ranges::find_if(
       order_, [](Claim claim) { return claim > Claim::Chance; },
@@ -483,6 +513,7 @@ void PromisePolicy::give_back(LiveJob& job) {
 }
 
 void PromisePolicy::give_base(LiveJob& job) {
+  if (!job.runs() && !may_fit(job)) return;
   if (job.claim == Claim::Stays) return give(job, job.gear);
   if (job.claim == Claim::Must) {
     const std::uint32_t gear = job.plan.blocks.front().gear;
@@ -508,7 +539,7 @@ void PromisePolicy::give_base(LiveJob& job) {
 }
 
 void PromisePolicy::give_rest(LiveJob& job) {
-  if (job.target != kNoGear || job.claim <= Claim::Must) return;
+  if (job.target != kNoGear || job.claim <= Claim::Must || !may_fit(job)) return;
   if (options_.only_promised && may_hope(job)) return;
   for (std::size_t gear = job.gears.size(); gear-- > 0;) {
     const auto number = static_cast<std::uint32_t>(gear);
@@ -586,21 +617,25 @@ void PromisePolicy::apply(SchedulingPass& pass) {
   const auto wanted = [](const LiveJob& job) {
     return job.target == kNoGear ? 0 : job.gears[static_cast<std::size_t>(job.target)].gpus.gpus.value;
   };
-  // Jobs that stop or shrink make room for others.
+  active_.clear();
   for (const std::uint32_t i : order_) {
+    if (jobs_[i].runs() || jobs_[i].target != kNoGear) active_.push_back(i);
+  }
+  // Jobs that stop or shrink make room for others.
+  for (const std::uint32_t i : active_) {
     LiveJob& job = jobs_[i];
     if (job.runs() && job.target == kNoGear) change(pass, job);
   }
-  for (const std::uint32_t i : order_) {
+  for (const std::uint32_t i : active_) {
     LiveJob& job = jobs_[i];
     if (job.runs() && !moves(job) && wanted(job) < held(job)) change(pass, job);
   }
   leave_types(pass);
-  for (const std::uint32_t i : order_) {
+  for (const std::uint32_t i : active_) {
     LiveJob& job = jobs_[i];
     if (job.gear != job.target) change(pass, job);
   }
-  for (const std::uint32_t i : order_)
+  for (const std::uint32_t i : active_)
     secure(pass, jobs_[i]);
 }
 
@@ -616,7 +651,7 @@ void PromisePolicy::leave_types(SchedulingPass& pass) {
   bool any_left = true;
   for (bool any_moved = true; any_left && any_moved;) {
     any_left = any_moved = false;
-    for (const std::uint32_t i : order_) {
+    for (const std::uint32_t i : active_) {
       if (!moves(jobs_[i])) continue;
       change(pass, jobs_[i]);
       (moves(jobs_[i]) ? any_left : any_moved) = true;

@@ -2,12 +2,14 @@
 /// interruptions or placement cost time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "policies/promises/work_plan.hpp"
@@ -62,6 +64,7 @@ class PromisePolicy final : public Policy {
 
  private:
   static constexpr std::int32_t kNoGear = -1;
+  static constexpr std::uint32_t kNoRank = std::numeric_limits<std::uint32_t>::max();
   static constexpr PlanTime kNever = std::numeric_limits<PlanTime>::max();
 
   /// Claims of jobs on GPUs, the strongest first.
@@ -78,6 +81,8 @@ class PromisePolicy final : public Policy {
   struct LiveJob {
     JobId id;
     std::vector<Gear> gears;  ///< ascending by GPUs within a pool, and by speed
+    double fastest = 0;       ///< speed of the fastest gear
+    std::int64_t least = 0;   ///< GPUs of the smallest gear
     double left = 0;          ///< iterations left when its work was last booked
     SimDuration booked{0};    ///< work booked so far
     SimDuration run_time{0};  ///< run time when its work was last taken in, by which changes are noticed
@@ -99,7 +104,8 @@ class PromisePolicy final : public Policy {
     PlanTime slack = kNever;  ///< time until its plan must hold GPUs, if it does no work until then
     PlanBlock next{};         ///< block in which that is
     std::int32_t target = kNoGear;
-    bool is_tried = false;  ///< it was stopped or could not start, and is not considered again
+    bool is_tried = false;         ///< it was stopped or could not start, and is not considered again
+    std::uint32_t rank = kNoRank;  ///< place in the order of the last pass
 
     bool runs() const { return gear != kNoGear; }
     bool promised() const { return plan.kind != WorkPlan::Kind::None; }
@@ -160,6 +166,8 @@ class PromisePolicy final : public Policy {
 
   /// True if a job without a promise may still be in time.
   static bool may_hope(const LiveJob& job);
+  /// Sorts live jobs by their claims. O(n) where few have changed places since the last pass.
+  void sort_jobs(const SchedulingPass& pass);
   void choose_targets(const SchedulingPass& pass);
   void give_base(LiveJob& job);
   void give_back(LiveJob& job);
@@ -167,6 +175,8 @@ class PromisePolicy final : public Policy {
   bool give_refused(const SchedulingPass& pass);
   void grow();
   bool fits(const LiveJob& job, std::uint32_t gear) const;
+  /// False if no gear of the job fits.
+  bool may_fit(const LiveJob& job) const { return job.least <= std::ranges::max(left_); }
   void give(LiveJob& job, std::int32_t gear);
 
   void apply(SchedulingPass& pass);
@@ -195,7 +205,22 @@ class PromisePolicy final : public Policy {
   PlanCalendar calendar_;
   std::vector<LiveJob> jobs_;         ///< live jobs
   std::vector<std::uint32_t> order_;  ///< live jobs, the strongest claim first
-  std::vector<double> tenant_gpu_s_;  ///< GPU time of tenants, by `TenantId`
+  /// Place of a job in the order.
+  struct SortKey {
+    Claim claim;
+    double key;
+    double tenant_time;
+    std::uint32_t id;
+    std::uint32_t job;
+
+    bool operator<(const SortKey& other) const {
+      return std::tie(claim, key, tenant_time, id) <
+             std::tie(other.claim, other.key, other.tenant_time, other.id);
+    }
+  };
+  std::vector<SortKey> keys_;          ///< memory of `sort_jobs`
+  std::vector<std::uint32_t> active_;  ///< of `order_`, those that hold GPUs or are to get some
+  std::vector<double> tenant_gpu_s_;   ///< GPU time of tenants, by `TenantId`
   PlanTime last_pass_ = 0;
 };
 
