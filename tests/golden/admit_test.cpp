@@ -33,7 +33,7 @@ constexpr const char* kSmall = "gpt3-1.3b --tokens 0.1B --gpus 8 --rigid --no-ca
 
 /// The document of an answer, whose exit code must be that of a yes or a no.
 json answer_of(const std::string& options, const TemporaryFolder& work) {
-  const auto run = run_vtrain("admit " + options + " --json", work);
+  const auto run = run_vtrain("admit " + options + " --json", work.path());
   CAPTURE(options);
   CAPTURE(run.err);
   const json answer = json::parse(run.out, nullptr, false);
@@ -50,11 +50,10 @@ double planned_s(const std::string& model, double tokens, const std::string& opt
   return iterations * plan["best"]["iteration_time_s"].get<double>();
 }
 
-TemporaryFolder full_node() {
-  TemporaryFolder work;
+/// Writes the files of the full node.
+void write_full_node(const TemporaryFolder& work) {
   work.write("jobs.txt", kJobs);
   work.write("nodes.txt", kNodes);
-  return work;
 }
 
 constexpr const char* kNow = "--now jobs.txt nodes.txt ";
@@ -111,7 +110,8 @@ TEST_CASE("admit: the probability is that of the predictor's errors") {
 }
 
 TEST_CASE("admit: a full node, where first come first served waits and deadline displaces") {
-  const TemporaryFolder work = full_node();
+  const TemporaryFolder work;
+  write_full_node(work);
   const json alone = answer_of(std::string(kSmall) + "--deadline 10h --policy fifo --cluster 1x8:a100", work);
   const double seconds = alone["end_s"];
   REQUIRE(seconds > 60);
@@ -143,7 +143,8 @@ TEST_CASE("admit: a full node, where first come first served waits and deadline 
 }
 
 TEST_CASE("admit: the stated earliest deadline is accepted, and a minute earlier refused") {
-  const TemporaryFolder work = full_node();
+  const TemporaryFolder work;
+  write_full_node(work);
   for (const char* const policy : {"fifo", "easy", "deadline", "elasticflow", "deadline:running=keep"}) {
     CAPTURE(std::string(policy));
     const std::string options = std::string("gpt3-13b --tokens 20B ") + kNow + "--policy " + policy + " ";
@@ -182,25 +183,28 @@ TEST_CASE("admit: a rigid job is told the number of GPUs that would do") {
 }
 
 TEST_CASE("admit: the text begins with the answer, and two runs are the same") {
-  const TemporaryFolder work = full_node();
-  const auto yes = run_vtrain(std::string("admit ") + kSmall + kNow + "--deadline 20m", work);
+  const TemporaryFolder work;
+  write_full_node(work);
+  const auto yes = run_vtrain(std::string("admit ") + kSmall + kNow + "--deadline 20m", work.path());
   CHECK(yes.exit_code == 0);
-  CHECK(yes.out.starts_with("yes: gpt3-1.3b on 100,000,000 tokens ends in "));
+  CHECK(yes.out.starts_with("yes: gpt3-1.3b on 0.1 billion tokens ends in "));
   CHECK(yes.out.find("done later") != std::string::npos);
   CHECK(yes.err.empty());
-  CHECK(run_vtrain(std::string("admit ") + kSmall + kNow + "--deadline 20m --threads 1", work).out ==
+  CHECK(run_vtrain(std::string("admit ") + kSmall + kNow + "--deadline 20m --threads 1", work.path()).out ==
         yes.out);
-  const auto no = run_vtrain(std::string("admit ") + kSmall + kNow + "--deadline 20m --policy fifo", work);
+  const auto no =
+      run_vtrain(std::string("admit ") + kSmall + kNow + "--deadline 20m --policy fifo", work.path());
   CHECK(no.exit_code == 3);
-  CHECK(no.out.starts_with("no: gpt3-1.3b on 100,000,000 tokens would end in "));
+  CHECK(no.out.starts_with("no: gpt3-1.3b on 0.1 billion tokens would end in "));
   CHECK(no.out.find("yes with") != std::string::npos);
 }
 
 TEST_CASE("admit: bad input is refused with its place") {
-  const TemporaryFolder work = full_node();
+  const TemporaryFolder work;
+  write_full_node(work);
   const auto refused = [&](const std::string& options, const std::string& message) {
     CAPTURE(options);
-    const auto run = run_vtrain("admit " + options, work);
+    const auto run = run_vtrain("admit " + options, work.path());
     CHECK(run.exit_code == 2);
     CHECK(run.out.empty());
     CAPTURE(run.err);

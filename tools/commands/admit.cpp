@@ -102,7 +102,7 @@ Result<Today> read_today(const AdmitArguments& arguments, PlacementKind placemen
   for (const auto& [text, count] : now->assumed)
     today.context.assumed.push_back(count > 1 ? fmt::format("{}: {}", text, count) : text);
   if (!now->stuck.empty())
-    today.context.assumed.push_back(fmt::format("{} that can't start until somebody acts are left out",
+    today.context.assumed.push_back(fmt::format("{} left out that can't start until somebody acts",
                                                 count_of(std::ssize(now->stuck), "job")));
   today.cluster = {std::move(now->question.cluster), std::move(now->question.workload),
                    std::move(now->question.state)};

@@ -55,8 +55,9 @@ std::string_view word_of(AdmissionReason reason) {
 }
 
 std::string job_text(const AdmitReport& report) {
-  return fmt::format("{} on {} tokens", report.request.name(),
-                     with_thousands(std::llround(report.request.tokens())));
+  constexpr double kBillion = 1e9;
+  return fmt::format("{} on {} billion tokens", report.request.name(),
+                     short_number(report.request.tokens() / kBillion));
 }
 
 std::string name_of_job(const AdmitReport& report, JobId number) {
@@ -109,23 +110,25 @@ std::string no_text(const AdmitReport& report) {
   }
 }
 
-std::string plan_text(const AdmitReport& report, const JobSegment& segment) {
-  const auto plan = report.request.plan_of(segment);
-  return plan ? describe_plan(plan->plan) : std::string("the plan of fewer GPUs");
-}
-
+/// GPUs over time, with the best plan on each number of them.
 std::string segments_table(const AdmitReport& report) {
   const std::vector<JobSegment>& segments = report.answer.course.segments;
-  TextTable table({"from", "to", "GPUs", "plan"});
-  for (std::ptrdiff_t i = 0; i < std::min(std::ssize(segments), kShownRows); ++i) {
+  const AdmissionRequest& request = report.request;
+  const auto shown = std::min(std::ssize(segments), kShownRows);
+  std::vector<PlanRow> rows;
+  for (std::ptrdiff_t i = 0; i < shown; ++i) {
     const JobSegment& segment = segments[static_cast<std::size_t>(i)];
-    const auto type = report.request.type_of(segment);
-    const std::string name = type ? report.request.type_name(*type) : "";
-    table.add_row({in_text(report, segment.begin), in_text(report, segment.end),
-                   fmt::format("{}{}{}", segment.num_gpus.value, name.empty() ? "" : " ", name),
-                   plan_text(report, segment)});
+    const auto plan = report.request.plan_of(segment);
+    if (!plan) continue;  // it uses the plan of fewer GPUs
+    const auto type = request.type_of(segment);
+    std::string label = fmt::format("{} to {}", in_text(report, segment.begin), in_text(report, segment.end));
+    if (type && request.has_types()) label += " " + request.type_name(*type);
+    rows.push_back({std::move(label), *plan});
   }
-  std::string text = "\n" + table.to_string();
+  TrainingTerms terms;
+  terms.tokens_per_iteration =
+      static_cast<double>(request.job().global_batch) * static_cast<double>(request.model().sequence_length);
+  std::string text = "\n" + plan_table(rows, terms, true);
   if (std::ssize(segments) > kShownRows)
     text += fmt::format("and {} more (--json)\n", std::ssize(segments) - kShownRows);
   return text;
@@ -212,10 +215,11 @@ ordered_json course_json(const AdmitReport& report, const AdmissionAnswer& answe
   }
   ordered_json displaced = ordered_json::array();
   for (const DisplacedJob& job : answer.displaced) {
-    displaced.push_back({{"job", name_of_job(report, job.number)},
-                         {"later_by_s", job.by == SimDuration::max() ? ordered_json() : ordered_json(to_seconds(job.by))},
-                         {"promised", job.has_promise},
-                         {"misses_deadline", job.misses_deadline}});
+    displaced.push_back(
+        {{"job", name_of_job(report, job.number)},
+         {"later_by_s", job.by == SimDuration::max() ? ordered_json() : ordered_json(to_seconds(job.by))},
+         {"promised", job.has_promise},
+         {"misses_deadline", job.misses_deadline}});
   }
   return {{"start_s", is_done ? seconds_json(report, outcome.start) : ordered_json()},
           {"end_s", is_done ? seconds_json(report, outcome.finished) : ordered_json()},

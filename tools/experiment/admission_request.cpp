@@ -32,8 +32,7 @@ constexpr std::int64_t kFewestSamples = 8;
 /// Latest deadline that is looked at.
 constexpr SimDuration kLongestSearch = std::chrono::hours(24 * 365 * 5);
 
-/// Most other numbers of GPUs that are tried, those nearest to the requested number first.
-constexpr std::size_t kMostCounts = 12;
+XX constexpr std::size_t kMostCounts = 12;
 
 std::string tokens_option(double tokens) {
   constexpr double kBillion = 1e9;
@@ -278,6 +277,12 @@ Result<std::optional<AdmissionChange>> AdmissionRequest::other_gpus() {
   for (const std::uint32_t type : curves.allowed(job_.gpu_type))
     most = std::max(most, curves.types()[type].num_gpus);
   std::vector<GpuCount> counts = curve_gpu_counts(most, curves.of(job_.gpu_type).profile().gpus_per_node);
+  PlanCache& cache = curves.of(job_.gpu_type);
+  std::erase_if(counts, [&](GpuCount count) {
+    const auto iteration = cache.iteration_time(spec_.model, job_.global_batch, count);
+    return !iteration ||
+           Seconds(*iteration).count() * static_cast<double>(job_.iterations) > to_seconds(time_);
+  });
   std::ranges::stable_sort(counts, {},
                            [&](GpuCount count) { return std::abs(count.value - job_.num_gpus.value); });
   if (counts.size() > kMostCounts) counts.resize(kMostCounts);
@@ -322,6 +327,10 @@ std::optional<std::uint32_t> AdmissionRequest::type_of(const JobSegment& segment
   if (nodes.types().names().size() == 1) return 0;
   if (segment.parts.empty() || !info_of(spec_.placement).knows_nodes) return std::nullopt;
   return nodes[segment.parts.front().node.value].type;
+}
+
+bool AdmissionRequest::has_types() const {
+  return NodeTable(cluster_, jobs_).types().names().size() > 1;
 }
 
 std::string AdmissionRequest::type_name(std::uint32_t type) const {

@@ -92,6 +92,8 @@ class AdmissionRequest {
   const Admission& admission() const { return *admission_; }
   /// Type of GPUs of a segment; none where placement does not tell.
   std::optional<std::uint32_t> type_of(const JobSegment& segment) const;
+  /// True if the cluster has several types of GPUs.
+  bool has_types() const;
   /// Name of a type.
   std::string type_name(std::uint32_t type) const;
   /// Best plan on the GPUs of a segment.
