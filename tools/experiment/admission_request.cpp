@@ -32,7 +32,8 @@ constexpr std::int64_t kFewestSamples = 8;
 /// Latest deadline that is looked at.
 constexpr SimDuration kLongestSearch = std::chrono::hours(24 * 365 * 5);
 
-XX constexpr std::size_t kMostCounts = 12;
+/// Most other numbers of GPUs that are tried: of those that suffice alone, the nearest first.
+constexpr std::size_t kMostCounts = 12;
 
 std::string tokens_option(double tokens) {
   constexpr double kBillion = 1e9;
