@@ -174,7 +174,7 @@ class SlottedPolicy : public Policy {
   /// Gives a job a type of GPUs, with the levels that it may hold there. False if there are none.
   bool use_type(const SchedulingPass& pass, SlottedJob& job, std::uint32_t type);
 
-  /// What decisions depend on, except that jobs have their places among the live ones as ids and no levels.
+  /// All that decisions depend on. Jobs have their places among the live ones as ids, and no levels.
   struct Memory : PolicyMemory {
     bool disrupted = false;          ///< work is booked as the simulation counts it
     std::vector<SlottedJob> jobs{};  ///< by place

@@ -219,7 +219,7 @@ class PromisePolicy final : public Policy {
     }
   };
   std::vector<SortKey> keys_;          ///< memory of `sort_jobs`
-  std::vector<std::uint32_t> active_;  ///< of `order_`, those that hold GPUs or are to get some
+  std::vector<std::uint32_t> active_;  ///< jobs of `order_` that hold GPUs or get some
   std::vector<double> tenant_gpu_s_;   ///< GPU time of tenants, by `TenantId`
   PlanTime last_pass_ = 0;
 };

@@ -50,7 +50,7 @@ inline SimDuration time_on_gpus(const Job& job) {
   return std::min(job.duration, job.time_limit());
 }
 
-/// What a policy remembers of jobs beyond what they show, as a value. Each policy has a type of its own.
+/// Knowledge of a policy beyond what jobs show, as a value. Each policy has a type of its own.
 class PolicyMemory {
  public:
   virtual ~PolicyMemory() = default;

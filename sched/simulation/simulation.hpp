@@ -51,7 +51,7 @@ struct SimulationOptions {
   const RunTimeErrors* run_time_errors = nullptr;
   /// Tenants that share the cluster, for policies; null: none. Outlives the simulation.
   const TenantTree* tenants = nullptr;
-  /// Jobs may be submitted until `Simulation::finish` is called. Policies are told so (`more_to_come`).
+  /// Jobs may be submitted until `Simulation::finish` is called. Policies see it as `more_to_come`.
   bool expects_more = false;
   /// Counter of jobs that have ended, for a reader in another thread. May be null.
   std::atomic<std::int64_t>* jobs_done = nullptr;

@@ -169,7 +169,7 @@ TEST_CASE("admit: the stated earliest deadline is accepted, and a minute earlier
   }
 }
 
-TEST_CASE("admit: a rigid job is told the number of GPUs that would do") {
+TEST_CASE("admit: a rigid job gets to know the number of GPUs that would do") {
   const TemporaryFolder work;
   const json refused =
       answer_of("gpt3-13b --tokens 300B --deadline 10d --gpus 8 --rigid --cluster 32x8:a100", work);

@@ -43,7 +43,7 @@ SimDuration longest_run(const RunTimes& times, SimDuration held) {
   return held + std::max<SimDuration>(held / 10, std::chrono::minutes(1));
 }
 
-/// Takes the longest known run times, so that a promise does not stand on luck.
+/// Takes the longest known run times, so that a promise does not rest on luck.
 void take_longest_runs(ClusterNow& now) {
   EtaQuestion& question = now.question;
   for (std::size_t i = 0; i < question.workload.jobs.size(); ++i) {
@@ -56,7 +56,7 @@ void take_longest_runs(ClusterNow& now) {
   }
 }
 
-/// The cluster of the question, and what is told of it.
+/// The cluster of the question, with remarks.
 struct Today {
   ClusterToday cluster{};
   AdmitContext context{};

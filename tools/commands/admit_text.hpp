@@ -11,7 +11,7 @@
 
 namespace vtrain {
 
-/// What is told of the cluster beside its jobs.
+/// Remarks on the cluster.
 struct AdmitContext {
   std::optional<std::int64_t> now{};   ///< seconds since 1970; none: an empty cluster
   std::vector<std::string> assumed{};  ///< assumptions and omissions
@@ -22,8 +22,8 @@ struct AdmitReport {
   AdmissionRequest& request;
   AdmissionAnswer answer{};
   AdmitContext context{};
-  std::optional<LikelyEnds> likely{};      ///< of a yes
-  std::vector<AdmissionChange> changes{};  ///< of a no
+  std::optional<LikelyEnds> likely{};      ///< ends in simulations with errors, for a yes
+  std::vector<AdmissionChange> changes{};  ///< changes that would be a yes, for a no
 };
 
 /// The answer in one sentence, then tables.

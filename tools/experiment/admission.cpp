@@ -10,7 +10,7 @@
 #include "tools/experiment/in_parallel.hpp"
 
 namespace vtrain {
-namespace admission_parts {
+namespace {
 
 /// Differences of ends that nobody notices.
 constexpr SimDuration kUnnoticed = std::chrono::milliseconds(1);
@@ -56,20 +56,32 @@ class NoReader final : public ReasonObserver {
   void take(std::span<const ReasonChange> /*changes*/) override {}
 };
 
-/// A job that comes later, with its number.
-struct LaterJob {
-  std::string name{};
-  Job job{};
-  JobId number{};
-};
+/// True if a job neither waits nor runs, nor is to come.
+bool is_over(JobState state) {
+  return state != JobState::NotSubmitted && state != JobState::Waiting && state != JobState::Running;
+}
+
+/// True if a job has had its time on GPUs.
+bool is_done(const JobOutcome& outcome) {
+  return outcome.state == JobState::Completed || outcome.state == JobState::Failed;
+}
+
+}  // namespace
 
 /// A simulation with all that it refers to.
-struct AdmissionRun {
+struct Admission::Run {
+  /// A job that comes later, with its number.
+  struct LaterJob {
+    std::string name{};
+    Job job{};
+    JobId number{};
+  };
+
   std::unique_ptr<Policy> policy{};
   JobNumbers numbers{};
-  std::unique_ptr<RenumberedSpeeds> speeds{};
-  std::unique_ptr<RenumberedErrors> errors{};
-  NoReader reader{};
+  std::unique_ptr<GangSpeedModel> speeds{};
+  std::unique_ptr<RunTimeErrors> errors{};
+  std::unique_ptr<ReasonObserver> reader{};
   std::vector<LaterJob> later{};  ///< ascending by submission, not submitted yet
   std::optional<Simulation> simulation{};
 
@@ -101,51 +113,36 @@ struct AdmissionRun {
   }
 };
 
-/// True if a job neither waits nor runs, nor is to come.
-inline bool is_over(JobState state) {
-  return state != JobState::NotSubmitted && state != JobState::Waiting && state != JobState::Running;
-}
-
-/// True if a job has had its time on GPUs.
-inline bool is_done(const JobOutcome& outcome) {
-  return outcome.state == JobState::Completed || outcome.state == JobState::Failed;
-}
-
-}  // namespace admission_parts
-
-using namespace admission_parts;
-
 struct Admission::Parts {
   AdmissionSetup setup;
   std::optional<PolicyArguments> arguments{};
   bool is_elastic = false;
   bool gives_promises = false;
-  std::unique_ptr<AdmissionRun> live{};
+  std::unique_ptr<Run> live{};
   std::vector<SimTime> deadlines{};  ///< by number
   mutable std::mutex mutex{};
   /// Outcomes by number of all jobs if no other comes; null: not known.
   mutable std::shared_ptr<const std::vector<JobOutcome>> without{};
 
-  Result<std::unique_ptr<AdmissionRun>> begin(Workload workload, const SimulationState& state,
-                                              JobNumbers numbers, std::vector<LaterJob> later, JobId watched,
-                                              std::unique_ptr<RunTimeErrors> errors) const;
+  Result<std::unique_ptr<Run>> begin(Workload workload, const SimulationState& state, JobNumbers numbers,
+                                     std::vector<Run::LaterJob> later, JobId watched,
+                                     std::unique_ptr<RunTimeErrors> errors) const;
   /// A copy of the live simulation. It watches a job of this id.
-  Result<std::unique_ptr<AdmissionRun>> fork(JobId watched = {},
-                                             std::unique_ptr<RunTimeErrors> errors = {}) const;
-  /// A copy in which a job has been submitted; the id of the job.
-  Result<std::pair<std::unique_ptr<AdmissionRun>, JobId>> fork_with(
-      std::string_view name, const Job& job, std::unique_ptr<RunTimeErrors> errors = {}) const;
+  Result<std::unique_ptr<Run>> fork(JobId watched = {}, std::unique_ptr<RunTimeErrors> errors = {}) const;
+  /// A copy in which a job has been submitted, and its id. `watches` keeps its segments.
+  Result<std::pair<std::unique_ptr<Run>, JobId>> fork_with(std::string_view name, const Job& job,
+                                                           bool watches,
+                                                           std::unique_ptr<RunTimeErrors> errors = {}) const;
   Result<std::shared_ptr<const std::vector<JobOutcome>>> outcomes_without() const;
-  Result<std::vector<JobOutcome>> finish(AdmissionRun& run, std::vector<JobSegment>* segments) const;
+  Result<std::vector<JobOutcome>> finish(Run& run, std::vector<JobSegment>* segments) const;
   void change() { without.reset(); }
   JobId next_number() const { return JobId(static_cast<std::uint32_t>(deadlines.size())); }
 };
 
-Result<std::unique_ptr<AdmissionRun>> Admission::Parts::begin(Workload workload, const SimulationState& state,
-                                                              JobNumbers numbers, std::vector<LaterJob> later,
-                                                              JobId watched,
-                                                              std::unique_ptr<RunTimeErrors> errors) const {
-  auto run = std::make_unique<AdmissionRun>();
+auto Admission::Parts::begin(Workload workload, const SimulationState& state, JobNumbers numbers,
+                             std::vector<Run::LaterJob> later, JobId watched,
+                             std::unique_ptr<RunTimeErrors> errors) const -> Result<std::unique_ptr<Run>> {
+  auto run = std::make_unique<Run>();
   auto policy = arguments->policy().make(*arguments);
   if (!policy) return fail(policy.error());
   run->policy = *std::move(policy);
@@ -162,15 +159,18 @@ Result<std::unique_ptr<AdmissionRun>> Admission::Parts::begin(Workload workload,
     run->errors = std::make_unique<RenumberedErrors>(std::move(errors), run->numbers);
     options.run_time_errors = run->errors.get();
   }
-  if (watched) options.reasons = {.watched = &run->reader, .job = watched};
+  if (watched) {
+    run->reader = std::make_unique<NoReader>();
+    options.reasons = {.watched = run->reader.get(), .job = watched};
+  }
   auto simulation = Simulation::begin(std::move(workload), setup.cluster, *run->policy, options, state);
   if (!simulation) return fail(std::move(simulation.error()));
   run->simulation.emplace(*std::move(simulation));
   return run;
 }
 
-Result<std::unique_ptr<AdmissionRun>> Admission::Parts::fork(JobId watched,
-                                                             std::unique_ptr<RunTimeErrors> errors) const {
+auto Admission::Parts::fork(JobId watched, std::unique_ptr<RunTimeErrors> errors) const
+    -> Result<std::unique_ptr<Run>> {
   const Simulation& simulation = *live->simulation;
   const std::vector<JobId> ids = simulation.live();
   Workload workload = simulation.workload().copy_with_texts_of_this();
@@ -185,12 +185,15 @@ Result<std::unique_ptr<AdmissionRun>> Admission::Parts::fork(JobId watched,
                std::move(errors));
 }
 
-Result<std::pair<std::unique_ptr<AdmissionRun>, JobId>> Admission::Parts::fork_with(
-    std::string_view name, const Job& job, std::unique_ptr<RunTimeErrors> errors) const {
-  const auto before =
-      std::ranges::count_if(live->later, [&](const LaterJob& each) { return each.job.submit <= job.submit; });
-  const JobId watched(
-      static_cast<std::uint32_t>(live->simulation->live().size() + static_cast<std::size_t>(before)));
+auto Admission::Parts::fork_with(std::string_view name, const Job& job, bool watches,
+                                 std::unique_ptr<RunTimeErrors> errors) const
+    -> Result<std::pair<std::unique_ptr<Run>, JobId>> {
+  const auto before = std::ranges::count_if(
+      live->later, [&](const Run::LaterJob& each) { return each.job.submit <= job.submit; });
+  JobId watched;
+  if (watches)
+    watched =
+        JobId(static_cast<std::uint32_t>(live->simulation->live().size() + static_cast<std::size_t>(before)));
   auto run = fork(watched, std::move(errors));
   if (!run) return fail(std::move(run.error()));
   if (auto done = (*run)->submit_until(job.submit); !done) return fail(std::move(done.error()));
@@ -200,8 +203,7 @@ Result<std::pair<std::unique_ptr<AdmissionRun>, JobId>> Admission::Parts::fork_w
   return std::pair(*std::move(run), *id);
 }
 
-Result<std::vector<JobOutcome>> Admission::Parts::finish(AdmissionRun& run,
-                                                         std::vector<JobSegment>* segments) const {
+Result<std::vector<JobOutcome>> Admission::Parts::finish(Run& run, std::vector<JobSegment>* segments) const {
   if (auto done = run.submit_until(SimTime::max()); !done) return fail(std::move(done.error()));
   auto result = run.simulation->finish();
   if (!result) return fail(std::move(result.error()));
@@ -246,7 +248,7 @@ Result<Admission> Admission::begin(AdmissionSetup setup, const PolicyRegistry& r
   Workload workload = std::move(parts->setup.workload);
   const SimulationState state = std::exchange(parts->setup.state, {});
   JobNumbers numbers;
-  std::vector<LaterJob> later;
+  std::vector<Run::LaterJob> later;
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
     const JobId number(static_cast<std::uint32_t>(i));
     parts->deadlines.push_back(workload.jobs[i].deadline);
@@ -302,7 +304,7 @@ Result<AdmissionAnswer> Admission::consider(std::string_view name, const Job& jo
       without = parts_->outcomes_without();
       return true;
     }
-    auto forked = parts_->fork_with(name, job);
+    auto forked = parts_->fork_with(name, job, true);
     if (forked)
       with = parts_->finish(*forked->first, &answer.course.segments);
     else
@@ -349,7 +351,7 @@ Result<bool> Admission::would_admit(std::string_view name, const Job& job) const
     if (!answer) return fail(std::move(answer.error()));
     return answer->is_yes();
   }
-  auto forked = parts_->fork_with(name, job);
+  auto forked = parts_->fork_with(name, job, false);
   if (!forked) return fail(std::move(forked.error()));
   auto& [run, id] = *forked;
   while (true) {
@@ -361,61 +363,13 @@ Result<bool> Admission::would_admit(std::string_view name, const Job& job) const
   }
 }
 
-Result<std::optional<AdmissionAnswer>> Admission::earliest_deadline(std::string_view name, Job& job,
-                                                                    SimDuration step, SimTime latest) const {
-  const auto answer_at = [&](std::int64_t steps) {
-    job.deadline = job.submit + steps * step;
-    return consider(name, job);
-  };
-  std::int64_t no = 0;
-  std::int64_t yes = (latest - job.submit) / step;
-  auto best = answer_at(yes);
-  if (!best) return fail(std::move(best.error()));
-  if (!best->is_yes()) return std::optional<AdmissionAnswer>();
-  // Many policies let a job finish at the time at which it does without a deadline.
-  const SimDuration run = best->course.outcome.finished - job.submit;
-  for (std::int64_t guess = run / step + 1; guess + 1 >= run / step && guess > no && guess < yes; --guess) {
-    auto answer = answer_at(guess);
-    if (!answer) return fail(std::move(answer.error()));
-    if (!answer->is_yes()) {
-      no = guess;
-      break;
-    }
-    yes = guess;
-    best = std::move(answer);
-  }
-  // A promise is quick to find, and counts after a look at all other jobs.
-  for (const bool in_full : {false, true}) {
-    std::int64_t not_yet = no;
-    std::int64_t found = yes;
-    while (found - not_yet > 1) {
-      const std::int64_t middle = not_yet + (found - not_yet) / 2;
-      job.deadline = job.submit + middle * step;
-      auto is_yes = would_admit(name, job);
-      if (in_full && is_yes && *is_yes) {
-        auto answer = answer_at(middle);
-        if (!answer) return fail(std::move(answer.error()));
-        is_yes = answer->is_yes();
-        if (*is_yes) best = std::move(answer);
-      }
-      if (!is_yes) return fail(std::move(is_yes.error()));
-      (*is_yes ? found : not_yet) = middle;
-    }
-    auto answer = answer_at(found);
-    if (!answer) return fail(std::move(answer.error()));
-    if (answer->is_yes()) return std::optional(*std::move(answer));
-    no = found;
-  }
-  return std::optional<AdmissionAnswer>();
-}
-
 Result<LikelyEnds> Admission::likely_ends(
     std::string_view name, const Job& job, std::int64_t samples, unsigned threads,
     const std::function<std::unique_ptr<RunTimeErrors>(std::int64_t)>& errors_of) const {
   std::vector<Result<std::optional<SimTime>>> found(static_cast<std::size_t>(samples),
                                                     std::optional<SimTime>());
   const auto simulate_once = [&](std::int64_t sample) -> Result<std::optional<SimTime>> {
-    auto forked = parts_->fork_with(name, job, errors_of(sample));
+    auto forked = parts_->fork_with(name, job, false, errors_of(sample));
     if (!forked) return fail(std::move(forked.error()));
     auto& [run, id] = *forked;
     Simulation& simulation = *run->simulation;

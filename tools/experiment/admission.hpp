@@ -51,7 +51,7 @@ struct JobCourse {
   std::vector<JobSegment> segments{};  ///< what it held, in the order of time
 };
 
-/// An answer with the simulation that it stands on.
+/// An answer with the simulation that it rests on.
 struct AdmissionAnswer {
   AdmissionReason reason = AdmissionReason::Rejected;
   JobCourse course{};
@@ -100,10 +100,6 @@ class Admission {
   /// Answers only yes or no, as soon as the policy promises or rejects; a promise counts as a yes without a
   /// look at other jobs. Without promises it is `consider`.
   Result<bool> would_admit(std::string_view name, const Job& job) const;
-  /// Earliest deadline that is a yes, in whole steps after the submission, and `consider` with it. None if
-  /// `latest` is none. One step earlier is a no.
-  Result<std::optional<AdmissionAnswer>> earliest_deadline(std::string_view name, Job& job, SimDuration step,
-                                                           SimTime latest) const;
   /// Ends of a job if run times differ from predictions by the errors of each sample, by job numbers.
   Result<LikelyEnds> likely_ends(
       std::string_view name, const Job& job, std::int64_t samples, unsigned threads,
@@ -119,6 +115,7 @@ class Admission {
   bool gives_promises() const;
 
  private:
+  struct Run;
   struct Parts;
   explicit Admission(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;

@@ -12,6 +12,7 @@
 #include "core/text/quantities.hpp"
 #include "sched/cluster/node_table.hpp"
 #include "tools/experiment/disruption_rules.hpp"
+#include "tools/experiment/earliest_deadline.hpp"
 #include "tools/experiment/option_error.hpp"
 #include "tools/experiment/plan_request.hpp"
 #include "tools/format/text_format.hpp"
@@ -225,7 +226,7 @@ Result<std::optional<AdmissionChange>> AdmissionRequest::later_deadline() {
   Job job = job_;
   const SimDuration step = time_ < std::chrono::hours(1) ? SimDuration(std::chrono::seconds(1))
                                                          : SimDuration(std::chrono::minutes(1));
-  auto found = admission_->earliest_deadline(name(), job, step, job.submit + kLongestSearch);
+  auto found = find_earliest_deadline(*admission_, name(), job, step, job.submit + kLongestSearch);
   if (!found) return fail(std::move(found.error()));
   if (!*found) return std::nullopt;
   const SimDuration time = job.deadline - job.submit;

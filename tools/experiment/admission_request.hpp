@@ -47,7 +47,7 @@ struct ClusterToday {
 
 /// Something to ask for instead, which would be a yes.
 struct AdmissionChange {
-  /// What is changed.
+  /// Part of the request that is changed.
   enum class Kind : std::uint8_t { Deadline, Tokens, Gpus, GpuType };
   Kind kind = Kind::Deadline;
   std::string option{};  ///< what to say instead: `--deadline 12d`
@@ -98,7 +98,7 @@ class AdmissionRequest {
   std::string type_name(std::uint32_t type) const;
   /// Best plan on the GPUs of a segment.
   Result<RankedPlan> plan_of(const JobSegment& segment);
-  /// Assumptions that the answer stands on.
+  /// Assumptions of the answer.
   const std::vector<std::string>& assumptions() const { return assumptions_; }
   /// GPU profile and software stack that price the job.
   std::string predictor() const { return pricing_->made_with(); }

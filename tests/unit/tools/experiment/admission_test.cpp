@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/experiment/earliest_deadline.hpp"
 #include "tools/experiment/scenario.hpp"
 
 namespace vtrain {
@@ -145,8 +146,8 @@ TEST_CASE("admission: the earliest deadline is a yes, and one step earlier a no"
     const auto refused = admission.consider("second", job);
     REQUIRE(refused);
     CHECK_FALSE(refused->is_yes());
-    const auto found = admission.earliest_deadline("second", job, std::chrono::minutes(1),
-                                                   SimTime(std::chrono::hours(1000)));
+    const auto found = find_earliest_deadline(admission, "second", job, std::chrono::minutes(1),
+                                              SimTime(std::chrono::hours(1000)));
     REQUIRE(found);
     REQUIRE(found->has_value());
     CHECK((*found)->reason == AdmissionReason::Promised);
