@@ -161,6 +161,46 @@ TEST_CASE("promises: a state without memory still has nearly all of its promises
   CHECK(broken * 50 <= promises);
 }
 
+TEST_CASE("promises: with running=keep no job that runs without a deadline is stopped or resized") {
+  std::int64_t kept_jobs = 0;
+  std::int64_t promises = 0;
+  for (const PlacementKind placement : {PlacementKind::Count, PlacementKind::Consolidate}) {
+    for (const std::uint64_t rigid_of_4 : {0, 2}) {
+      for (std::uint64_t seed = 1; seed <= rounds(10); ++seed) {
+        CAPTURE(rigid_of_4);
+        CAPTURE(seed);
+        const Workload workload = random_elastic_workload(
+            seed, {.num_jobs = 80, .gap_s = 60, .best_effort_of_4 = 3, .rigid_of_4 = rigid_of_4});
+        const SimTime middle = workload.jobs[40].submit;
+        Begun first(workload.copy_with_texts_of_this(), "deadline", "4x4:a100", placement, "30s");
+        first.run_until(middle);
+        SimulationState state = first.simulation->state();
+        state.memory.reset();
+        auto [rest, kept] = rest_of(first, middle);
+        const SimulationResult result =
+            Begun(std::move(rest), "deadline:running=keep", "4x4:a100", placement, "30s", state).finish();
+        for (std::size_t i = 0; i < kept.size(); ++i) {
+          CAPTURE(i);
+          const JobOutcome& outcome = result.outcomes[i];
+          if (i >= state.jobs.size() && outcome.has_promise()) {
+            ++promises;
+            REQUIRE(outcome.finished <= workload.jobs[kept[i].value].deadline);
+          }
+          if (i >= state.jobs.size() || state.jobs[i].outcome.state != JobState::Running) continue;
+          if (workload.jobs[kept[i].value].has_deadline()) continue;
+          ++kept_jobs;
+          REQUIRE(outcome.state == JobState::Completed);
+          REQUIRE(outcome.preemptions == state.jobs[i].outcome.preemptions);
+          REQUIRE(outcome.resizes == state.jobs[i].outcome.resizes);
+        }
+        check_gpus_in_use(result, 16);
+      }
+    }
+  }
+  CHECK(kept_jobs > enough(60));
+  CHECK(promises > enough(100));
+}
+
 TEST_CASE("promises: facts about other jobs break none") {
   std::int64_t promises = 0;
   std::int64_t facts = 0;
