@@ -122,8 +122,7 @@ TEST_CASE("eta: the text says what happens, and bad input is refused with its pl
   const TemporaryFolder work;
   work.write("jobs.txt", kJobs);
   work.write("nodes.txt", kNodes);
-  const auto text =
-      run_vtrain("eta --now jobs.txt nodes.txt --policy fifo --report page.html", work.path());
+  const auto text = run_vtrain("eta --now jobs.txt nodes.txt --policy fifo --report page.html", work.path());
   const std::string page = slurp(work / "page.html");
   CHECK(page.find("2: starts in 30 m 00 s (nine in ten times within 30 m 00 s), ends in 1 h 00 m") !=
         std::string::npos);
@@ -140,7 +139,7 @@ TEST_CASE("eta: the text says what happens, and bad input is refused with its pl
     return result.err;
   };
   CHECK(problem("--now jobs.txt").find("expected nodes with GPUs") != std::string::npos);
-  CHECK(problem("--now jobs.txt nodes.txt --policy elasticflow").find("a policy that can begin with") !=
+  CHECK(problem("--now jobs.txt nodes.txt --policy edf").find("a policy that can begin with") !=
         std::string::npos);
   CHECK(problem("--now jobs.txt nodes.txt --job 17")
             .find("expected a pending job that can start, found '17'") != std::string::npos);
