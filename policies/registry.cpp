@@ -200,7 +200,12 @@ std::deque<PolicyInfo> built_in_policies() {
                        .unit = "run times",
                        .summary =
                            "time between the planned end of a job and its deadline when it is promised; "
-                           "what a job takes longer than predicted uses it up"}},
+                           "what a job takes longer than predicted uses it up"},
+                      {.name = "running",
+                       .default_value = "displace",
+                       .summary = "jobs without a deadline that run when a simulation begins: displace them "
+                                  "for promises, or keep them to their ends",
+                       .choices = {"displace", "keep"}}},
        .make = make_deadline,
        .is_clairvoyant = true,
        .needs = {.deadlines = true, .curves = true}},

@@ -140,7 +140,7 @@ TEST_CASE("eta: the text says what happens, and bad input is refused with its pl
     return result.err;
   };
   CHECK(problem("--now jobs.txt").find("expected nodes with GPUs") != std::string::npos);
-  CHECK(problem("--now jobs.txt nodes.txt --policy elasticflow").find("a policy that can begin with") !=
+  CHECK(problem("--now jobs.txt nodes.txt --policy edf").find("a policy that can begin with") !=
         std::string::npos);
   CHECK(problem("--now jobs.txt nodes.txt --job 17")
             .find("expected a pending job that can start, found '17'") != std::string::npos);
