@@ -69,7 +69,8 @@ struct FirstLook {
 };
 
 /// One simulation. `look` may be null.
-Result<Times> simulate_once(const EtaQuestion& question, Policy& policy, std::int64_t sample, FirstLook* look) {
+Result<Times> simulate_once(const EtaQuestion& question, Policy& policy, std::int64_t sample,
+                            FirstLook* look) {
   Workload workload = question.workload.copy_with_texts_of_this();
   RandomStream random(question.seed, fmt::format("eta {}", sample));
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
@@ -155,9 +156,9 @@ Result<EtaAnswer> estimate_starts(const EtaQuestion& question, const PolicyRegis
   std::optional<std::pair<std::size_t, Error>> first_error;
   do_in_parallel(question.threads, samples, [&](std::size_t sample) {
     const auto own = new_policy();
-    auto times = own ? simulate_once(question, **own, static_cast<std::int64_t>(sample),
-                                     sample == 0 ? &look : nullptr)
-                     : Result<Times>(fail(own.error()));
+    auto times =
+        own ? simulate_once(question, **own, static_cast<std::int64_t>(sample), sample == 0 ? &look : nullptr)
+            : Result<Times>(fail(own.error()));
     if (times) {
       found[sample] = *std::move(times);
       return true;

@@ -112,7 +112,7 @@ struct LiveState {
   std::map<std::string, std::string, std::less<>> policy_files{};
   std::optional<std::int64_t> printed{};  ///< latest time at which a file says that it was written
   TimeZone zone = kUtc;                   ///< zone of times without one
-  KubernetesObjects kubernetes{};  ///< objects from which jobs and nodes were made
+  KubernetesObjects kubernetes{};         ///< objects from which jobs and nodes were made
   /// Omissions and oddities, with their numbers.
   std::map<std::string, std::int64_t, std::less<>> remarks{};
 
