@@ -21,6 +21,7 @@
 namespace vtrain {
 
 struct ClusterSpec;
+struct NodeCalendar;
 struct TenantTree;
 class GpusByType;
 
@@ -386,6 +387,12 @@ class Policy {
                                                  const TenantTree&) const {
     return std::vector<std::string>{};
   }
+  /// Takes in, before the first pass, nodes that are kept for some users or that take no jobs. False if the
+  /// policy knows no nodes by name, so that none are kept. Error: a node that it does not know.
+  virtual Result<bool> follow(const NodeCalendar&) { return false; }
+  /// A new policy of the same arguments and calendar, which reads no file again. Null if it must be made of
+  /// its arguments. Threads may call it together.
+  virtual std::unique_ptr<Policy> fresh() const { return nullptr; }
   /// Returns paths of files that it was made of and that no parameter of its own names: those of a folder.
   virtual std::vector<std::string> files() const { return {}; }
   /// True if failures, checkpoints and costs of interruption may disrupt its jobs. Under
