@@ -64,6 +64,11 @@ void PromisePolicy::schedule(SchedulingPass& pass) {
 void PromisePolicy::begin_pass(const SchedulingPass& pass) {
   now_ = plan_time(pass.now());
   any_gpus_ = any_gpus_ && !pass.shares_gpus();
+  // Nodes may go out of service before the first job comes, at which a replay begins.
+  if (jobs_.empty() && now_ < last_pass_) {
+    calendar_.assign(now_, total_);
+    last_pass_ = now_;
+  }
   calendar_.begin_at(now_);
   const GpusByType* const types = GpuPool::types(pass);
   if (types != nullptr) {
