@@ -364,6 +364,8 @@ class Policy {
   virtual std::optional<WaitReason> forbids(const SchedulingPass&, JobId) const { return {}; }
   /// Cause for which the policy leaves a job waiting although placement has room for it.
   virtual WaitCause holds_back(const SchedulingPass&, JobId) const { return {}; }
+  /// Reason for which a waiting job has not started in the last pass, in the scheduler's own words.
+  virtual PolicyWords words_on(JobId) const { return {}; }
   /// Appends the waiting jobs that no other job holds back by its place in the queue or by a reservation. For
   /// policies whose `holds_back` names other jobs.
   virtual void append_heads(std::vector<JobId>&) const {}

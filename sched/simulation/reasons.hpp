@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/base/ids.hpp"
@@ -47,6 +48,12 @@ struct WaitCause {
   WaitReason reason = WaitReason::Policy;  ///< `Policy`, `Order`, `Reservation` or `NextDecision`
   JobId by{};                              ///< job that comes before it or that has the reservation
   std::optional<SimTime> at{};             ///< begin of the reservation, or time of the decision
+};
+
+/// A reason in the words of the scheduler that a policy simulates.
+struct PolicyWords {
+  std::string text{};           ///< part of a sentence, such as `WaitingForQuota: …`; empty: nothing to say
+  bool needs_somebody = false;  ///< true if the job waits until a person changes something
 };
 
 /// A job's reason from one instant on.

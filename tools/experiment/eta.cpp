@@ -82,10 +82,8 @@ Result<Times> simulate_once(const EtaQuestion& question, Policy& policy, std::in
   if (look != nullptr) options.reasons.all = &look->reasons;
   auto simulation = Simulation::begin(std::move(workload), question.cluster, policy, options, question.state);
   if (!simulation) return fail(std::move(simulation.error()));
-  const auto* const speaking = dynamic_cast<const SpeakingPolicy*>(&policy);
-  for (std::uint32_t i = 0; look != nullptr && speaking != nullptr && i < question.state.jobs.size(); ++i) {
-    if (simulation->outcome(JobId(i)).state == JobState::Waiting)
-      look->words[i] = speaking->words_on(JobId(i));
+  for (std::uint32_t i = 0; look != nullptr && i < question.state.jobs.size(); ++i) {
+    if (simulation->outcome(JobId(i)).state == JobState::Waiting) look->words[i] = policy.words_on(JobId(i));
   }
   Times times(question.workload.jobs.size());
   if (question.only) {

@@ -13,7 +13,7 @@
 #include "core/base/rng.hpp"
 #include "policies/registry.hpp"
 #include "sched/simulation/node_calendar.hpp"
-#include "sched/simulation/policy_words.hpp"
+#include "sched/simulation/reasons.hpp"
 #include "sched/simulation/simulation.hpp"
 
 namespace vtrain {

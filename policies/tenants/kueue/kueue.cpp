@@ -52,7 +52,7 @@ Result<kueue::ClusterObjects> kueue_objects_on(const KueueOptions& options, cons
   return kueue::objects_of_file(*options.objects, cluster, options.resource, options.file);
 }
 
-class Kueue final : public Policy, public SpeakingPolicy {
+class Kueue final : public Policy {
  public:
   explicit Kueue(KueueOptions options) : options_(std::move(options)) {}
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "policies/tenants/kueue/scheduler.hpp"
-#include "sched/simulation/policy_words.hpp"
+#include "sched/simulation/reasons.hpp"
 
 namespace vtrain::kueue {
 
