@@ -372,7 +372,7 @@ class WrongInput(ServiceTest):
 
     def test_mutated_bodies(self):
         random_ = random.Random(1)
-        service = self.serve("--quiet")
+        service = self.serve("--log", "events")
         for _ in range(int(150 * ROUNDS)):
             self.check(service, "/v1/predict", self.mutate(PREDICTION, random_))
             self.check(service, "/v1/plans", self.mutate(SEARCH, random_))
@@ -380,7 +380,7 @@ class WrongInput(ServiceTest):
 
     def test_mutated_bytes(self):
         random_ = random.Random(2)
-        service = self.serve("--quiet")
+        service = self.serve("--log", "events")
         for _ in range(int(100 * ROUNDS)):
             body = bytearray(json.dumps(random_.choice([PREDICTION, SEARCH])).encode())
             for _ in range(random_.randint(1, 6)):
@@ -396,7 +396,7 @@ class WrongInput(ServiceTest):
 
     def test_bytes_that_are_no_request(self):
         random_ = random.Random(3)
-        service = self.serve("--quiet")
+        service = self.serve("--log", "events")
         body = json.dumps(PREDICTION)
         good = (
             "POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

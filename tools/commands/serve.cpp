@@ -41,7 +41,7 @@ struct ServeArguments {
   std::string backup;
   std::int64_t drain_s = 30;
   unsigned threads = 0;
-  bool quiet = false;
+  std::string log = "requests";
 };
 
 /// Reads `127.0.0.1:8080` or `[::1]:8080`.
@@ -144,7 +144,7 @@ Result<void> run_service(ServeArguments arguments) {
     return fail(std::move(error));
   }
   (*service)->watch(**server);
-  serve::open_event_log(!arguments.quiet);
+  serve::open_event_log(arguments.log == "requests");
   handle_interrupts([&service, &server](int signal) { handle_signal(signal, **service, **server); });
   log_event(Severity::Info, "listening",
             {{"address", options.address},
@@ -197,7 +197,9 @@ void add_serve_command(CLI::App& app, Action& action) {
       ->add_option("--threads", to.threads, "Threads of predictions, and as many of searches; 0: all cores")
       ->transform(whole_number(0, 1024))
       ->capture_default_str();
-  command->add_flag("--quiet", to.quiet, "Log events, but no line for each request");
+  command->add_option("--log", to.log, "Lines of the log: requests, or events alone")
+      ->check(one_of({"requests", "events"}))
+      ->capture_default_str();
   command->callback([=, &action] { action = [arguments] { return run_service(*arguments); }; });
 }
 

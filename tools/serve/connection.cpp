@@ -134,14 +134,18 @@ Connection::~Connection() {
 }
 
 void Connection::close_if_idle() {
-  if (is_idle_) transport_->close();
+  if (is_idle_) close();
+}
+
+void Connection::close() {
+  transport_->close();
 }
 
 asio::awaitable<void> Connection::run() {
   transport_->expire_after(context_.limits.header);
-  if (co_await transport_->open()) co_return;
-  while (co_await exchange()) {
-  }
+  const error_code error = co_await transport_->open();
+  for (bool goes_on = !error; goes_on;)
+    goes_on = co_await exchange();
 }
 
 asio::awaitable<error_code> Connection::fill() {
@@ -219,7 +223,7 @@ asio::awaitable<bool> Connection::exchange() {
   context_.observe(exchange);
   const bool keep_alive = reply->keep_alive && !context_.is_draining;
   const bool written = co_await respond(response, exchange.method != "HEAD", keep_alive);
-  if (written && !keep_alive) co_await linger();
+  if (written && !keep_alive) co_await end(!reply->is_read);
   co_return written&& keep_alive;
 }
 
@@ -236,7 +240,9 @@ asio::awaitable<std::optional<Connection::Reply>> Connection::reply_to(RequestRe
   const bool keep_alive = parser.keep_alive() && parser.get().version() == kHttp11;
   auto admitted = context_.router.admit(head);
   if (!admitted) {  // the next request begins behind a body that is not read
-    co_return Reply{.response = std::move(admitted.error()), .keep_alive = keep_alive && parser.is_done()};
+    co_return Reply{.response = std::move(admitted.error()),
+                    .keep_alive = keep_alive && parser.is_done(),
+                    .is_read = parser.is_done()};
   }
   exchange.route = admitted->route->path;
   exchange.tenant = admitted->caller.tenant;
@@ -249,7 +255,7 @@ asio::awaitable<std::optional<Connection::Reply>> Connection::reply_to(RequestRe
                   .body = std::move(parser.get().body()),
                   .deadline = Clock::now() + context_.limits.answer};
   Response response = co_await answer(*admitted->route, std::move(request));
-  co_return Reply{.response = std::move(response), .keep_alive = keep_alive};
+  co_return Reply{.response = std::move(response), .keep_alive = keep_alive, .is_read = true};
 }
 
 asio::awaitable<Response> Connection::answer(const Route& route, Request request) {
@@ -268,16 +274,17 @@ asio::awaitable<bool> Connection::respond(const Response& response, bool with_bo
   const std::string head = response_head(response, keep_alive);
   const std::array<asio::const_buffer, 2> buffers = {
       asio::buffer(head), asio::buffer(response.body.data(), with_body ? response.body.size() : 0)};
-  co_return !(co_await transport_->write(buffers));
+  const error_code error = co_await transport_->write(buffers);
+  co_return !error;
 }
 
-asio::awaitable<void> Connection::linger() {
+asio::awaitable<void> Connection::end(bool more_comes) {
   constexpr auto kTime = std::chrono::seconds(2);
   constexpr std::size_t kMost = std::size_t{1} << 20;
   transport_->expire_after(kTime);
   co_await transport_->shut_down();
   error_code error;
-  for (std::size_t thrown_away = 0; !error && thrown_away < kMost;)
+  for (std::size_t thrown_away = 0; more_comes && !error && thrown_away < kMost;)
     thrown_away += co_await transport_->read(piece_, error);
 }
 

@@ -54,12 +54,15 @@ class Connection {
   boost::asio::awaitable<void> run();
   /// Closes the connection if no request is under way.
   void close_if_idle();
+  /// Closes the connection. A handler at work goes on, but nobody hears its answer.
+  void close();
 
  private:
   /// A response to a request that was read.
   struct Reply {
     Response response{};
     bool keep_alive = false;  ///< the client may send another request
+    bool is_read = false;     ///< nothing of the request is left to read
   };
 
   /// Waits for the first bytes of a request. False: none comes.
@@ -76,8 +79,9 @@ class Connection {
   /// Has the route's lane answer a request.
   boost::asio::awaitable<Response> answer(const Route& route, Request request);
   boost::asio::awaitable<bool> respond(const Response& response, bool with_body, bool keep_alive);
-  /// Lets the client read the last response before what it has sent since is thrown away.
-  boost::asio::awaitable<void> linger();
+  /// Ends the connection after a response. What `more_comes` is thrown away first: the client could not read
+  /// the response from a connection that was closed on it.
+  boost::asio::awaitable<void> end(bool more_comes);
   /// The id that the client gave, or a new one.
   std::string request_id(std::string_view given);
 

@@ -71,7 +71,8 @@ struct Server::State {
 
   Result<void> listen();
   asio::awaitable<void> accept();
-  asio::awaitable<void> serve(tcp::socket socket);
+  std::unique_ptr<Connection> make_connection(tcp::socket socket);
+  asio::awaitable<void> serve(std::unique_ptr<Connection> connection);
   void drain();
 
   ServerOptions options;
@@ -114,27 +115,28 @@ asio::awaitable<void> Server::State::accept() {
       continue;
     }
     if (context.connections.size() >= options.limits.connections) continue;  // which closes it
-    asio::co_spawn(io, serve(std::move(socket)), asio::detached);
+    asio::co_spawn(io, serve(make_connection(std::move(socket))), asio::detached);
   }
 }
 
-asio::awaitable<void> Server::State::serve(tcp::socket socket) {
+std::unique_ptr<Connection> Server::State::make_connection(tcp::socket socket) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
-  const tcp::endpoint peer = socket.remote_endpoint(ignored);
+  const std::string peer = socket.remote_endpoint(ignored).address().to_string();
   std::shared_ptr<asio::ssl::context> keys;
   {
     const std::lock_guard lock(tls_mutex);
     keys = tls;
   }
-  {
-    Connection connection(
-        context,
-        keys ? tls_transport(std::move(socket), std::move(keys)) : plain_transport(std::move(socket)),
-        peer.address().to_string());
-    num_connections = context.connections.size();
-    co_await connection.run();
-  }
+  auto transport =
+      keys ? tls_transport(std::move(socket), std::move(keys)) : plain_transport(std::move(socket));
+  return std::make_unique<Connection>(context, std::move(transport), peer);
+}
+
+asio::awaitable<void> Server::State::serve(std::unique_ptr<Connection> connection) {
+  num_connections = context.connections.size();
+  co_await connection->run();
+  connection.reset();
   num_connections = context.connections.size();
   if (context.is_draining && context.connections.empty()) drain_timer.cancel();
 }
@@ -149,7 +151,10 @@ void Server::State::drain() {
   if (context.connections.empty()) return;
   drain_timer.expires_after(options.limits.drain);
   drain_timer.async_wait([this](const error_code& error) {
-    if (!error) io.stop();
+    if (error) return;
+    for (Connection* const connection : context.connections)
+      connection->close();
+    io.stop();
   });
 }
 

@@ -230,7 +230,7 @@ TEST_CASE("server: requests may come byte by byte, and bodies in chunks") {
   CHECK(client.ask(head + "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n") == "200 <abcde>");
   const std::string large(90'000, 'x');
   CHECK(client.ask(post(large)) == "200 <" + large + ">");
-  client.say(post("", "Expect: 100-continue\r\n").replace(0, 0, ""));
+  client.say(post("", "Expect: 100-continue\r\n"));
   CHECK(client.hear() == "200 <>");
 }
 

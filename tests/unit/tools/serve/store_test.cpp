@@ -141,7 +141,7 @@ TEST_CASE("store: a process that is killed loses nothing that was acknowledged")
   const TemporaryFolder work;
   std::mt19937 random(7);
   std::size_t num_acknowledged = 0;
-  const int rounds = testing::rounds(5);
+  const auto rounds = static_cast<int>(testing::rounds(5));
   for (int round = 0; round < rounds; ++round) {
     const std::filesystem::path file = work / fmt::format("state{}", round / 10);
     int ends[2];
