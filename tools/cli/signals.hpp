@@ -10,8 +10,8 @@ namespace vtrain {
 /// Call it once, before any other thread is started.
 void stop_cleanly_on_interrupt();
 
-/// Has these signals call `handle` in place of that, in a thread of its own, for a program that runs until it
-/// is told to stop. An empty function restores the end at once.
+/// Has these signals call `handle` in place of that, in a thread of its own, for a program that runs until a
+/// signal stops it. An empty function restores the end at once.
 void handle_interrupts(std::function<void(int signal)> handle);
 
 }  // namespace vtrain

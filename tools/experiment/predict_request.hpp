@@ -18,7 +18,7 @@ namespace vtrain {
 struct Calibration;
 struct TrainingSpeed;
 
-/// Choice of the predictor and its target, beside a configuration.
+/// Predictor and target of a prediction, where the configuration does not choose them.
 struct PredictionArguments {
   std::string semantics = "physical";   ///< a name of `Semantics`
   std::string profile{};                ///< GPU profile; empty: the configuration's, or a100

@@ -30,7 +30,7 @@ struct LaneThreads {
   std::size_t num_requests = 0;
 };
 
-/// What all connections of a server share. The thread of `Server::run` alone uses it.
+/// State that all connections of a server share. The thread of `Server::run` alone uses it.
 struct ConnectionContext {
   const Router& router;
   ServerLimits limits;

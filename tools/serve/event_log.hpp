@@ -9,7 +9,7 @@
 
 namespace vtrain::serve {
 
-/// How much an event matters.
+/// Weight of an event.
 enum class Severity { Info, Warning, Error };
 
 /// A value of a line.

@@ -1,4 +1,4 @@
-/// Who may call: tokens, the name that the client called the service by, and the rate of each tenant.
+/// Admission of clients: tokens, the name by which they call the service, and the rate of each tenant.
 #pragma once
 
 #include <chrono>

@@ -17,7 +17,7 @@ enum class Role {
   Operate,  ///< reports what the cluster does; sees the jobs of all tenants
 };
 
-/// Who sent a request.
+/// Sender of a request.
 struct Caller {
   std::string tenant{};    ///< empty: a client without a token
   Role role = Role::None;  ///< rights

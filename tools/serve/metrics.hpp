@@ -19,7 +19,7 @@ std::string label(std::string_view name, std::string_view value);
 /// Kinds of metrics.
 enum class MetricKind { Counter, Gauge, Histogram };
 
-/// What a metric means.
+/// Name, kind and meaning of a metric.
 struct MetricFamily {
   std::string_view name;                  ///< `vtrain_http_requests_total`
   MetricKind kind = MetricKind::Counter;  ///< kind of its series
@@ -48,7 +48,7 @@ class Metrics {
     double value = 0;                                     ///< count, or the sum of a histogram
     std::array<std::uint64_t, kBounds.size()> buckets{};  ///< observations up to each bound
     std::uint64_t observations = 0;
-    std::function<double()> read{};  ///< in place of `value`; empty for none
+    std::function<double()> read{};  ///< function that replaces `value`; empty for none
   };
   struct Family {
     MetricFamily meaning;

@@ -22,18 +22,20 @@ namespace vtrain::serve {
 /// Limits of a server. A client that exceeds one gets a response of status 4xx where that is possible, and is
 /// disconnected.
 struct ServerLimits {
-  std::size_t connections = 20'000;                             ///< open connections; more are closed at once
-  std::size_t header_bytes = 16 * 1024;                         ///< line and headers of a request
-  std::chrono::milliseconds idle = std::chrono::seconds(75);    ///< between requests
-  std::chrono::milliseconds header = std::chrono::seconds(10);  ///< from first byte to the end of headers
-  std::chrono::milliseconds body = std::chrono::seconds(30);    ///< for the whole body
-  std::chrono::milliseconds answer = std::chrono::seconds(60);  ///< for the handler (`Request::deadline`)
-  std::chrono::milliseconds write = std::chrono::seconds(30);   ///< for the whole response
-  std::chrono::milliseconds drain = std::chrono::seconds(30);   ///< for requests under way, after `stop`
-  std::array<std::size_t, kNumLanes> waiting = {4096, 64};      ///< requests in a lane; more get 503
+  std::size_t connections = 20'000;                           ///< open connections; more are closed at once
+  std::size_t header_bytes = 16 * 1024;                       ///< line and headers of a request
+  std::chrono::milliseconds idle = std::chrono::seconds(75);  ///< time between requests
+  std::chrono::milliseconds header =
+      std::chrono::seconds(10);  ///< time from the first byte to the end of headers
+  std::chrono::milliseconds body = std::chrono::seconds(30);  ///< time for the whole body
+  std::chrono::milliseconds answer =
+      std::chrono::seconds(60);                                ///< time for the handler (`Request::deadline`)
+  std::chrono::milliseconds write = std::chrono::seconds(30);  ///< time for the whole response
+  std::chrono::milliseconds drain = std::chrono::seconds(30);  ///< time for requests under way, after `stop`
+  std::array<std::size_t, kNumLanes> waiting = {4096, 64};     ///< requests in a lane; more get 503
 };
 
-/// Where and how a server listens.
+/// Address, keys, threads and limits of a server.
 struct ServerOptions {
   std::string address = "127.0.0.1";                 ///< an IPv4 or IPv6 address
   std::uint16_t port = 0;                            ///< 0: any free port

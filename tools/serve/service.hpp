@@ -18,12 +18,12 @@
 
 namespace vtrain::serve {
 
-/// What a service is made of.
+/// Files and limits of a service.
 struct ServiceOptions {
   std::string tokens{};            ///< file of tokens; empty: clients need none
   std::string state{};             ///< file of the state; empty: nothing is kept
   std::string calibration{};       ///< file of `vtrain profile calibrate`, or `published`; empty: none
-  double requests_per_second = 0;  ///< of a tenant; 0: unlimited
+  double requests_per_second = 0;  ///< largest rate of a tenant; 0: unlimited
 };
 
 /// Answers the requests of all routes. Threads may share it.

@@ -103,7 +103,7 @@ class Store {
 
   std::filesystem::path file_;
   FileLock lock_;
-  Database database_;  ///< of the thread alone, once it runs
+  Database database_;  ///< connection of the thread, which alone uses it once it runs
   mutable std::mutex mutex_;
   std::condition_variable more_;
   std::vector<Waiting> queue_;                                        ///< guarded by `mutex_`

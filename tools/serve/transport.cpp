@@ -14,7 +14,7 @@ namespace asio = boost::asio;
 using boost::beast::tcp_stream;
 using boost::system::error_code;
 
-/// What TCP and TLS have in common.
+/// The part that TCP and TLS share.
 template <class Stream>
 class StreamTransport : public Transport {
  public:

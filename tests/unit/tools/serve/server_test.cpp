@@ -234,7 +234,7 @@ TEST_CASE("server: requests may come byte by byte, and bodies in chunks") {
   CHECK(client.hear() == "200 <>");
 }
 
-TEST_CASE("server: a client that asks first is told to go on") {
+TEST_CASE("server: a client that waits for leave to send its body gets it") {
   Running running;
   Client client(running);
   client.say(
