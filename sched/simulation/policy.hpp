@@ -334,6 +334,8 @@ class Policy {
   /// Time of the decision for which a waiting job is due. None if the policy has considered the job and now
   /// starts it as soon as it finds room.
   virtual std::optional<SimTime> considers_at(const SchedulingPass&, JobId) const { return {}; }
+  /// `Dependency` or `Limit` if the policy would not start the job now on an empty cluster either.
+  virtual std::optional<WaitReason> forbids(const SchedulingPass&, JobId) const { return {}; }
   /// Cause for which the policy leaves a job waiting although placement has room for it.
   virtual WaitCause holds_back(const SchedulingPass&, JobId) const { return {}; }
   /// Appends the waiting jobs that no other job holds back by its place in the queue or by a reservation. For

@@ -86,6 +86,8 @@ ReasonChange ReasonRecorder::evaluate(JobId job) const {
   if (const auto time = policy_.considers_at(pass_, job)) {
     change.reason = WaitReason::NextDecision;
     change.at = time;
+  } else if (const auto forbidden = policy_.forbids(pass_, job)) {
+    change.reason = *forbidden;
   } else if (placement_.has_room(request)) {
     const WaitCause cause = policy_.holds_back(pass_, job);
     change.reason = cause.reason;
@@ -135,6 +137,7 @@ void ReasonRecorder::update_all() {
     if (reason(job) == WaitReason::NextDecision && is_waiting(job)) file(evaluate(job));
   }
   update_kinds();
+  file_again(forbidden_, {WaitReason::Dependency, WaitReason::Limit});
   for (const JobId job : heads_) {
     const bool was_held = reason(job) == WaitReason::Order || reason(job) == WaitReason::Reservation;
     if (was_held && is_waiting(job)) file(evaluate(job));
@@ -219,6 +222,10 @@ void ReasonRecorder::file(const ReasonChange& change) {
     case WaitReason::OutOfService:
       out_of_service_.push_back(job);
       break;
+    case WaitReason::Dependency:
+    case WaitReason::Limit:
+      forbidden_.push_back(job);
+      break;
     case WaitReason::NextDecision:
       undecided_.push({*change.at, job});
       break;
@@ -282,6 +289,9 @@ bool ReasonRecorder::still_holds(const ReasonChange& change) const {
       return placement_.has_room(request);
     case WaitReason::OutOfService:
       return request.num_gpus > pass_.usable_gpus();
+    case WaitReason::Dependency:
+    case WaitReason::Limit:
+      return policy_.forbids(pass_, change.job) == change.reason;
     case WaitReason::Order:
     case WaitReason::Reservation:
       return std::ranges::find(heads_, change.job) == heads_.end();

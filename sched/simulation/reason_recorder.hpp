@@ -108,7 +108,8 @@ class ReasonRecorder {
       preemptors_;  ///< by job with reason `Preempted`; some may run again
   std::unordered_map<std::uint32_t, std::vector<JobId>> preempted_by_;  ///< by preemptor; some may run again
   std::vector<JobId> out_of_service_;
-  std::vector<JobId> again_;  ///< jobs that are filed again
+  std::vector<JobId> forbidden_;  ///< jobs with reason `Dependency` or `Limit`; some may have left
+  std::vector<JobId> again_;      ///< jobs that are filed again
   std::vector<ReasonChange> changes_;
 
   std::optional<ReasonChange> watched_;  ///< reason of the watched job while it waits

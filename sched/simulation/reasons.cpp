@@ -6,11 +6,13 @@
 namespace vtrain {
 namespace {
 
-constexpr std::array<WaitReasonInfo, 12> kWaitReasons = {{
+constexpr std::array<WaitReasonInfo, 14> kWaitReasons = {{
     {WaitReason::Gpus, "gpus", "too few GPUs are free"},
     {WaitReason::Type, "type", "too few GPUs of its type are free"},
     {WaitReason::Placement, "placement", "enough GPUs are free, but not in the places that its gang needs"},
     {WaitReason::OutOfService, "out_of_service", "it asks for more GPUs than are in service"},
+    {WaitReason::Dependency, "dependency", "it waits for another job to start or end"},
+    {WaitReason::Limit, "limit", "a limit of its tenant, QOS, partition or array holds it"},
     {WaitReason::Reservation, "reservation", "it would delay the reservation of another job"},
     {WaitReason::Order, "order", "another job comes before it"},
     {WaitReason::NextDecision, "next_decision", "the policy decides on it later"},

@@ -18,6 +18,8 @@ enum class WaitReason : std::uint8_t {
   Type,          ///< enough GPUs are free, but too few of a type that it may use
   Placement,     ///< enough GPUs are free, but the placement has no room for the gang
   OutOfService,  ///< it asks for more GPUs than are in service
+  Dependency,    ///< it waits for another job to start or end
+  Limit,         ///< a limit of its tenant, QOS, partition or array holds it
   Reservation,   ///< it would delay the reservation of another job
   Order,         ///< another job comes before it
   NextDecision,  ///< the policy decides on it at a later instant

@@ -19,16 +19,11 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from slurm_daemons import SlurmDaemons, why_not  # noqa: E402
+from slurm_users import QUEUE, SCHEDULER, USERS, add_tenants, run_program, submit, write_setup  # noqa: E402
 
 LONGEST_S = 900
 TRIES = 3
 
-SCHEDULER = """SchedulerType=sched/backfill
-SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=1,bf_resolution=1,bf_continue,bf_window=1440
-PriorityType=priority/multifactor
-PriorityCalcPeriod=1
-PriorityDecayHalfLife=1-0
-"""
 # Priorities that no usage changes decide the schedule.
 SCHEDULE = SCHEDULER + """PriorityWeightQOS=100000
 PriorityWeightPartition=10000
@@ -36,24 +31,6 @@ PriorityWeightFairshare=1
 PartitionName=short Nodes=ALL Default=YES MaxTime=10 PriorityJobFactor=10 State=UP
 PartitionName=long Nodes=ALL MaxTime=60 PriorityJobFactor=2 State=UP
 """
-QUEUE = SCHEDULER + """PriorityWeightAge=20000
-PriorityWeightFairshare=100000
-PriorityWeightJobSize=5000
-PriorityWeightQOS=30000
-PriorityWeightPartition=8000
-PriorityWeightAssoc=3000
-PriorityMaxAge=0-00:10:00
-PartitionName=short Nodes=ALL Default=YES MaxTime=10 PriorityJobFactor=10 State=UP
-PartitionName=long Nodes=ALL MaxTime=60 PriorityJobFactor=2 State=UP
-"""
-
-ACCOUNTS = [("science", "root", 60), ("industry", "root", 40), ("vision", "science", 30), ("speech", "science", 10),
-            ("search", "industry", 5)]
-# Users that every system has: none need be made.
-USERS = [("daemon", "vision", 10), ("bin", "vision", 20), ("games", "vision", 5), ("man", "speech", 1), ("lp", "speech", 2),
-         ("mail", "search", 7), ("news", "search", 3), ("backup", "search", 1)]
-QOS = [("high", 100), ("low", 10)]
-
 COLUMNS = "offset,name,user,account,qos,partition,nodes,cpus,gres,time_limit,sleep,array,dependency,begin,reservation,nice,exit"
 # The first job holds the whole cluster while the others are submitted. Lengths all differ, and few things happen within a second of
 # each other, so that a second run gives the same order.
@@ -80,41 +57,6 @@ def to_seconds(text):
     return int(datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.timezone.utc).timestamp())
 
 
-def add_tenants(slurm):
-    for name, parent, share in ACCOUNTS:
-        slurm.run("sacctmgr", "-i", "add", "account", name, "cluster=test", f"parent={parent}", f"fairshare={share}")
-    for name, priority in QOS:
-        slurm.run("sacctmgr", "-i", "add", "qos", name, f"priority={priority}")
-    slurm.run("sacctmgr", "-i", "modify", "qos", "normal", "set", "priority=40")
-    slurm.run("sacctmgr", "-i", "modify", "account", "science,industry", "set", "qos=normal,high,low")
-    for name, account, share in USERS:
-        slurm.run("sacctmgr", "-i", "add", "user", name, f"account={account}", f"fairshare={share}")
-    slurm.run("sacctmgr", "-i", "modify", "account", "speech", "set", "priority=50")
-    slurm.run("sacctmgr", "-i", "modify", "user", "mail", "set", "priority=200")
-
-
-def submit(slurm, row, ids):
-    nodes = row["nodes"]
-    command = ["sbatch", "--parsable", f"--uid={row['user']}", "--gid=nogroup", "--chdir=/", "-o", "/dev/null", "-J", row["name"],
-               f"-N{nodes}", f"-n{nodes}", f"-c{row['cpus']}", f"--time={row['time_limit']}", "-A", row["account"], "-q",
-               row["qos"], "-p", row["partition"], f"--gres={row['gres']}"]
-    if row.get("nice"):
-        command.append(f"--nice={row['nice']}")
-    if row.get("dependency"):
-        kind, name = row["dependency"].split(":")
-        command.append(f"--dependency={kind}:{ids[name]}")
-    ids[row["name"]] = slurm.run(*command, f"--wrap=exec sleep {row['sleep']}").strip()
-
-
-def write_setup(slurm, folder):
-    """Writes what the policy reads."""
-    (folder / "slurm.conf").write_text((slurm.folder / "slurm.conf").read_text())
-    slurm.run("sacctmgr", "dump", "test", f"file={folder}/associations-dump.cfg")
-    (folder / "qos.txt").write_text(slurm.run("sacctmgr", "-P", "show", "qos"))
-    (folder / "sshare.txt").write_text(slurm.run("sshare", "-alP"))
-    (folder / "controller-associations.txt").write_text(slurm.run("scontrol", "show", "assoc_mgr", "flags=assoc"))
-
-
 def run_schedule(slurm):
     """Runs the workload. Returns the starts that `sacct` tells, in seconds after second 0, and whether the machine kept time."""
     rows = trace_rows()
@@ -137,14 +79,6 @@ def run_schedule(slurm):
             starts[row["JobName"]] = int(row["Start"]) - zero
             in_time = in_time and int(row["End"]) - int(row["Start"]) <= lengths[row["JobName"]] + 1
     return starts, in_time
-
-
-def run_program(*command):
-    """Runs vtrain and returns what it prints."""
-    done = subprocess.run([os.environ["VTRAIN"], *command], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr)
-    return done.stdout
 
 
 def replayed_starts(folder):

@@ -1,6 +1,8 @@
 /// `vtrain eta`: answers worked out by hand, on small dumps in Slurm's words.
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -9,6 +11,7 @@
 using nlohmann::json;
 using vtrain::testing::run_json;
 using vtrain::testing::run_vtrain;
+using vtrain::testing::slurp;
 using vtrain::testing::TemporaryFolder;
 
 namespace {
@@ -119,7 +122,12 @@ TEST_CASE("eta: the text says what happens, and bad input is refused with its pl
   const TemporaryFolder work;
   work.write("jobs.txt", kJobs);
   work.write("nodes.txt", kNodes);
-  const auto text = run_vtrain("eta --now jobs.txt nodes.txt --policy fifo", work.path());
+  const auto text =
+      run_vtrain("eta --now jobs.txt nodes.txt --policy fifo --report page.html", work.path());
+  const std::string page = slurp(work / "page.html");
+  CHECK(page.find("2: starts in 30 m 00 s (nine in ten times within 30 m 00 s), ends in 1 h 00 m") !=
+        std::string::npos);
+  CHECK(page.find("held by its user") != std::string::npos);
   CHECK(text.exit_code == 0);
   CHECK(text.out.find("Under fifo, 0 of 2 pending jobs that can start do so now, the last, 3, in 1 h 00 m") !=
         std::string::npos);
@@ -175,4 +183,36 @@ TEST_CASE("eta: a back-test of a queue that keeps to its limits has no errors") 
   work.write("without.csv", "job_id,tenant,submit_s,num_gpus,duration_s\n1,t,0,1,10\n");
   CHECK(problem("without.csv --cluster 1x1:a100").find("expected a log with recorded starts") !=
         std::string::npos);
+}
+
+TEST_CASE("eta: a back-test compares with the scheduler's own estimates") {
+  const TemporaryFolder work;
+  // The queue above as sacct tells it. The scheduler's estimates are 40 s late; it has them for odd jobs.
+  const auto clock = [](int seconds) {
+    return fmt::format("2026-01-05T{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+  };
+  std::string log = "JobID|User|State|Submit|Start|End|Timelimit|NNodes|AllocTRES\n";
+  std::string estimates = "JOBID|STATE|SUBMIT_TIME|START_TIME\n";
+  for (int i = 0; i < 80; ++i) {
+    log += fmt::format("{}|u|COMPLETED|{}|{}|{}|00:01:40|1|node=1,gres/gpu=1\n", i + 1, clock(90 * i),
+                       clock(100 * i), clock(100 * i + 100));
+    estimates += fmt::format("{}|PENDING|{}|{}\n", i + 1, clock(90 * i),
+                             i % 2 == 0 ? clock(100 * i + 40) : std::string("N/A"));
+  }
+  work.write("sacct.txt", log);
+  work.write("estimates.txt", estimates);
+  const json test = run_json(
+      "eta --backtest sacct.txt --estimates estimates.txt --cluster 1x1:a100 --policy fifo --samples 5",
+      work);
+  const json& own = test["methods"][3];
+  CHECK(own["method"] == "the scheduler's own");
+  CHECK(own["estimates"] == test["submissions"].get<int>() / 2);
+  CHECK(own["mean_bias_s"] == 40);
+  CHECK(own["median_error_s"] == 40);
+
+  work.write("log.csv", "job_id,tenant,submit_s,num_gpus,duration_s,original_start_s\n1,t,0,1,10,0\n");
+  const auto refused =
+      run_vtrain("eta --backtest log.csv --estimates estimates.txt --cluster 1x1:a100", work.path());
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err.find("--estimates: expected a log with dates") != std::string::npos);
 }

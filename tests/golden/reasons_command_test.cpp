@@ -106,6 +106,42 @@ TEST_CASE("reasons: next_decision") {
 )");
 }
 
+TEST_CASE("reasons: limit and dependency under slurm") {
+  // The account `tight` may hold two GPUs at once: `a` has them until 60.25. `c` waits for the end of `a`.
+  // Schedulers look at a quarter and a half of each second, and nodes are free 50 ms after an end.
+  const TemporaryFolder work;
+  work.write("slurm.conf",
+             "SchedulerType=sched/backfill\nSchedulerParameters=batch_sched_delay=0,sched_interval=2,"
+             "bf_interval=1,bf_resolution=1\nPriorityType=priority/basic\n"
+             "AccountingStorageEnforce=associations,limits\nAccountingStorageTRES=gres/gpu\n"
+             "GresTypes=gpu\nNodeName=n0 CPUs=16 Gres=gpu:8\n"
+             "PartitionName=p Nodes=ALL Default=YES MaxTime=60\n");
+  work.write(
+      "assoc.cfg",
+      "Cluster - 'c':Fairshare=1\nParent - 'root'\nAccount - 'tight':Fairshare=1:GrpTRES='gres/gpu=2'\n"
+      "Account - 'free':Fairshare=1\nParent - 'tight'\nUser - 'u':Fairshare=1\nParent - 'free'\n"
+      "User - 'v':Fairshare=1\n");
+  work.write(
+      "jobs.csv",
+      "offset,name,user,account,qos,partition,nodes,cpus,gres,time_limit,sleep,array,dependency,begin,"
+      "reservation,nice,exit\n0,a,u,tight,,p,1,1,gpu:2,1,60,,,,,,\n1,b,u,tight,,p,1,1,gpu:2,1,10,,,,,,\n"
+      "1,c,v,free,,p,1,1,gpu:2,1,10,,afterok:a,,,,\n");
+  const std::string command =
+      "replay --trace jobs.csv --cluster slurm.conf --policy slurm:conf=slurm.conf,assoc=assoc.cfg "
+      "--deadlines none ";
+  const CommandResult result = run_vtrain(command + "--decisions out.jsonl", work.path());
+  CAPTURE(result.err);
+  REQUIRE(result.exit_code == 0);
+  const std::string lines = slurp(work / "out.jsonl");
+  CAPTURE(lines);
+  CHECK(lines.find(R"({"time_s":1,"job":"b","reason":"limit"})") != std::string::npos);
+  CHECK(lines.find(R"({"time_s":1,"job":"c","reason":"dependency"})") != std::string::npos);
+  CHECK(lines.find(R"({"time_s":60.5,"job":"b","reason":"none"})") != std::string::npos);
+  CHECK(lines.find(R"({"time_s":60.5,"job":"c","reason":"none"})") != std::string::npos);
+  CHECK(run_vtrain(command + "--job b", work.path())
+            .out.find("waits: a limit of its tenant, QOS, partition or array holds it") != std::string::npos);
+}
+
 TEST_CASE("reasons: preempted, and gpus while the preemptor is gone") {
   // `b` is shorter than what is left of `a`. `c` is, too, and takes the GPUs that `b` leaves.
   CHECK(decisions_of("job_id,submit_s,num_gpus,duration_s\na,0,4,100\nb,5,4,10\nc,14,4,20\n",

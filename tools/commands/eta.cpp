@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/numbers.hpp"
+#include "core/io/file.hpp"
 #include "core/text/calendar.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
@@ -24,6 +25,7 @@
 #include "tools/live/cluster_now.hpp"
 #include "tools/live/read_state.hpp"
 #include "tools/live/suggestions.hpp"
+#include "tools/report/eta_page.hpp"
 
 namespace vtrain {
 namespace {
@@ -41,7 +43,9 @@ struct EtaArguments {
   std::string placement = "count";
   std::string at;
   std::string job;
+  std::string report;
   TraceArguments log{};
+  std::vector<std::string> estimates;
   std::int64_t submissions = 2000;
   std::int64_t samples = 200;
   std::uint64_t seed = 1;
@@ -129,6 +133,12 @@ std::string why_text(const Estimate& estimate, const ReasonChange& change) {
     case WaitReason::Placement:
       return fmt::format("{} ({} asked, {} free)", info_of(change.reason).summary, change.asked.value,
                          change.available.value);
+    case WaitReason::Dependency:
+      return told.empty() ? std::string(info_of(change.reason).summary)
+                          : fmt::format("it waits for another job ({})", told);
+    case WaitReason::Limit:
+      return told.empty() ? std::string(info_of(change.reason).summary)
+                          : fmt::format("a limit holds it ({})", told);
     default:
       return std::string(info_of(change.reason).summary);
   }
@@ -166,6 +176,17 @@ std::vector<std::string> assumptions_of(const Estimate& estimate) {
   return list;
 }
 
+std::int64_t num_running(const EtaQuestion& question) {
+  return std::ranges::count_if(question.state.jobs,
+                               [](const LiveJob& job) { return job.outcome.state == JobState::Running; });
+}
+
+/// The policy without its parameters.
+std::string policy_name(const Estimate& estimate) {
+  const std::string& spec = estimate.cluster.question.policy;
+  return spec.substr(0, spec.find(':'));
+}
+
 std::string headline(const Estimate& estimate) {
   const auto pending = std::ssize(estimate.answer.jobs);
   const SimTime at_once = estimate.cluster.question.state.now + kAtOnce;
@@ -176,8 +197,8 @@ std::string headline(const Estimate& estimate) {
   for (const JobEta& each : estimate.answer.jobs) {
     if (each.start.p50 && (last == nullptr || *each.start.p50 > *last->start.p50)) last = &each;
   }
-  std::string text = fmt::format("Under {}, {} of {} that can start do so now",
-                                 estimate.cluster.question.policy, soon, count_of(pending, "pending job"));
+  std::string text = fmt::format("Under {}, {} of {} that can start do so now", policy_name(estimate), soon,
+                                 count_of(pending, "pending job"));
   if (last != nullptr)
     text += fmt::format(", the last, {}, in {} (nine in ten times within {})", estimate.name(last->job),
                         from_now(estimate, last->start.p50), from_now(estimate, last->start.p90));
@@ -209,7 +230,7 @@ std::string changes_text(const Estimate& estimate) {
   return text + table.to_string();
 }
 
-void print_table(const Estimate& estimate, bool is_of_one_job) {
+void print_table(const Estimate& estimate, bool is_of_one_job, std::FILE* stream) {
   const Workload& workload = estimate.cluster.question.workload;
   TextTable table(
       {"job", "user", "GPUs", "starts in\np50", "\np90", "ends in\np50", "\np90", "why it waits"});
@@ -221,26 +242,22 @@ void print_table(const Estimate& estimate, bool is_of_one_job) {
                    from_now(estimate, each.end.p90), why_text(estimate, each.now)});
   }
   const EtaQuestion& question = estimate.cluster.question;
-  print_text(
-      stdout, "{}\n\n{}{}{}\n{}", wrap_text(headline(estimate), text_columns()),
-      labelled_lines("now", {clock_text(estimate.cluster.now),
-                             fmt::format("{} running", std::ranges::count_if(question.state.jobs,
-                                                                             [](const LiveJob& job) {
-                                                                               return job.outcome.state ==
-                                                                                      JobState::Running;
-                                                                             }))}),
-      labelled_lines("cluster", {question.cluster.describe(),
-                                 fmt::format("placement {}", info_of(question.placement).name)}),
-      assumed_lines(assumptions_of(estimate)), table.to_string());
+  print_text(stream, "{}\n\n{}{}{}\n{}", wrap_text(headline(estimate), text_columns()),
+             labelled_lines(
+                 "now", {clock_text(estimate.cluster.now), fmt::format("{} running", num_running(question))}),
+             labelled_lines("policy", {question.policy}) +
+                 labelled_lines("cluster", {question.cluster.describe(),
+                                            fmt::format("placement {}", info_of(question.placement).name)}),
+             assumed_lines(assumptions_of(estimate)), table.to_string());
   if (is_of_one_job) {
-    print_text(stdout, "\n{}", changes_text(estimate));
+    print_text(stream, "\n{}", changes_text(estimate));
     return;
   }
   if (estimate.cluster.stuck.empty()) return;
   TextTable stuck({"job", "needs somebody to act"});
   for (const StuckJob& job : estimate.cluster.stuck)
     stuck.add_row({job.id, job.reason});
-  print_text(stdout, "\n{}", stuck.to_string());
+  print_text(stream, "\n{}", stuck.to_string());
 }
 
 ordered_json time_json(const Estimate& estimate, const LikelyTime& time) {
@@ -288,6 +305,40 @@ ordered_json estimate_json(const Estimate& estimate) {
           {"stuck", std::move(stuck)},
           {"suggestions", std::move(suggestions)},
           {"assumptions", assumptions_of(estimate)}};
+}
+
+Result<void> write_page(const Estimate& estimate, const EtaArguments& arguments) {
+  const EtaQuestion& question = estimate.cluster.question;
+  const auto from_now = [&](const std::optional<SimTime>& time) {
+    return time ? std::optional(std::max(to_seconds(*time - question.state.now), 0.0)) : std::nullopt;
+  };
+  EtaPageInput page{.subject = fmt::format("{}, {}", question.cluster.describe(), policy_name(estimate)),
+                    .answer = headline(estimate),
+                    .facts = fmt::format("{} UTC; {} running; {}", clock_text(estimate.cluster.now),
+                                         count_of(num_running(question), "job"),
+                                         count_of(estimate.answer.samples, "simulation")),
+                    .assumptions = assumptions_of(estimate)};
+  for (const JobEta& each : estimate.answer.jobs) {
+    const Job& job = estimate.job(each.job);
+    page.jobs.push_back({.job = std::string(job.name),
+                         .user = job.user ? question.workload.users[job.user.value] : "",
+                         .gpus = job.num_gpus.value,
+                         .start_p50_s = from_now(each.start.p50),
+                         .start_p90_s = from_now(each.start.p90),
+                         .end_p50_s = from_now(each.end.p50),
+                         .end_p90_s = from_now(each.end.p90),
+                         .why = why_text(estimate, each.now)});
+  }
+  for (const StuckJob& job : estimate.cluster.stuck)
+    page.stuck.emplace_back(job.id, job.reason);
+  for (const std::string& file : arguments.now)
+    page.provenance.emplace_back("now", file);
+  for (const std::string& file : arguments.history)
+    page.provenance.emplace_back("history", file);
+  page.provenance.emplace_back("policy", question.policy);
+  page.provenance.emplace_back("seed", std::to_string(question.seed));
+  page.provenance.emplace_back("version", "vtrain " VTRAIN_VERSION);
+  return write_file(arguments.report, render_eta_page(page));
 }
 
 ordered_json backtest_json(const Backtest& test, const EtaArguments& arguments) {
@@ -343,6 +394,24 @@ void print_backtest(const Backtest& test, const EtaArguments& arguments) {
              labelled_lines("log", notes), table.to_string());
 }
 
+/// Starts that a scheduler estimated, on the clock of a trace, by job: the first one of each.
+Result<std::map<std::string, SimTime, std::less<>>> read_estimates(const std::vector<std::string>& files,
+                                                                   const Trace& trace) {
+  std::map<std::string, SimTime, std::less<>> estimates;
+  if (files.empty()) return estimates;
+  if (!trace.origin) return fail({.message = "expected a log with dates, found times without"});
+  for (const std::string& file : files) {
+    const auto state = read_live_state({&file, 1});
+    if (!state) return fail(state.error());
+    for (const DumpedJob& job : state->jobs) {
+      if (!job.start_estimate) continue;
+      const SimDuration since_1970 = std::chrono::seconds(*job.start_estimate);
+      estimates.emplace(job.id, SimTime(since_1970 - trace.origin->time.time_since_epoch()));
+    }
+  }
+  return estimates;
+}
+
 Result<void> backtest(const EtaArguments& arguments) {
   auto log = read_traces(arguments.log);
   if (!log) return fail(std::move(log.error()));
@@ -351,12 +420,15 @@ Result<void> backtest(const EtaArguments& arguments) {
   auto cluster = arguments.cluster.empty() ? cluster_of_trace(*log->trace.num_gpus)
                                            : ClusterSpec::parse(arguments.cluster);
   if (!cluster) return fail(in_option("--cluster", cluster.error()));
+  auto estimates = read_estimates(arguments.estimates, log->trace);
+  if (!estimates) return fail(in_option("--estimates", estimates.error()));
   const auto test = run_backtest(log->trace.workload, *cluster,
                                  {.policy = arguments.policy,
                                   .submissions = arguments.submissions,
                                   .samples = arguments.samples,
                                   .seed = arguments.seed,
-                                  .threads = arguments.threads},
+                                  .threads = arguments.threads,
+                                  .own_estimates = *std::move(estimates)},
                                  PolicyRegistry::built_in());
   if (!test) return fail(in_option("--backtest", test.error()));
   if (arguments.json)
@@ -383,10 +455,13 @@ Result<void> eta(const EtaArguments& arguments) {
     if (!found) return fail(std::move(found.error()));
     estimate->suggestions = *std::move(found);
   }
+  if (!arguments.report.empty()) {
+    if (auto written = write_page(*estimate, arguments); !written) return written;
+  }
   if (arguments.json)
-    print_json(estimate_json(*estimate));
+    print_json(estimate_json(*estimate), summary_stream(arguments.report));
   else
-    print_table(*estimate, !arguments.job.empty());
+    print_table(*estimate, !arguments.job.empty(), summary_stream(arguments.report));
   return {};
 }
 
@@ -422,6 +497,13 @@ void add_eta_command(CLI::App& app, Action& action) {
       ->transform(whole_number(1, 10'000'000))
       ->capture_default_str();
   command
+      ->add_option(
+          "--estimates", arguments->estimates,
+          "Starts that the scheduler estimated for jobs of the log, as squeue --start or scontrol show "
+          "job tell them: the first one of each job is compared, too")
+      ->type_name("FILE...")
+      ->needs(log);
+  command
       ->add_option("--history", arguments->history,
                    "Past jobs, as sacct -P or --json writes them: how long jobs really run")
       ->type_name("FILE...");
@@ -441,6 +523,9 @@ void add_eta_command(CLI::App& app, Action& action) {
       ->add_option("--job", arguments->job,
                    "Answer for this job alone, with changes that make it start earlier")
       ->type_name("ID");
+  command->add_option("--report", arguments->report, "Write an HTML page with the jobs on one time line")
+      ->type_name("FILE")
+      ->excludes(log);
   command->add_option("--samples", arguments->samples, "Simulations, each with run times drawn anew")
       ->transform(whole_number(1, 1'000'000))
       ->capture_default_str();

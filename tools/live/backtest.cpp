@@ -19,6 +19,7 @@ struct Estimates {
   std::optional<SimTime> p90{};
   std::optional<SimTime> by_limits{};
   std::optional<SimTime> by_last_day{};
+  std::optional<SimTime> by_scheduler{};
   bool waited = false;  ///< more than a scheduling cycle
 };
 
@@ -150,6 +151,8 @@ class Walk {
     if (!answer) return fail(std::move(answer.error()));
     made.by_limits = answer->jobs.front().start.p50;
     made.by_last_day = now_ + mean_wait_of_last_day();
+    if (const auto own = options_.own_estimates.find(job.name); own != options_.own_estimates.end())
+      made.by_scheduler = own->second;
     made.waited = job.original_start - job.submit > kSchedulingCycle;
     if (!made.waited) ++test_.at_once;
     estimates_.push_back(made);
@@ -218,6 +221,9 @@ class Walk {
         row("time limits as run times", [](const Estimates& each) { return each.by_limits; }));
     test_.rows.push_back(
         row("mean wait of the last day", [](const Estimates& each) { return each.by_last_day; }));
+    if (!options_.own_estimates.empty())
+      test_.rows.push_back(
+          row("the scheduler's own", [](const Estimates& each) { return each.by_scheduler; }));
   }
 
   const Workload& log_;

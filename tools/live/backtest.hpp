@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ struct BacktestOptions {
   std::int64_t samples = 50;        ///< simulations for each
   std::uint64_t seed = 1;           ///< seed of the choice and of the draws
   unsigned threads = 0;             ///< 0: one per processor
+  /// Starts that the scheduler itself estimated, by name of the job.
+  std::map<std::string, SimTime, std::less<>> own_estimates{};
 };
 
 /// Errors of one way to estimate.

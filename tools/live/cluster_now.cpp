@@ -267,7 +267,12 @@ class Builder {
     needs.cpus_per_node =
         static_cast<std::int32_t>(std::min<std::int64_t>(listed.cpus / listed.nodes_wanted, kMostGpus));
     if (!listed.reservation.empty()) ++made_.assumed["reservations are not kept"];
+    needs.nice = listed.nice;
     if (listed.is_running()) needs.held_nodes = listed.nodes;
+    // Its age counts from there on.
+    if (listed.eligible && listed.submit && *listed.eligible > *listed.submit &&
+        *listed.eligible <= made_.now)
+      needs.begin = time_of(*listed.eligible);
     if (listed.array) {
       needs.array = listed.array->job_id;
       needs.array_limit = static_cast<std::int32_t>(

@@ -47,6 +47,7 @@ struct DumpedJob {
   std::optional<std::int64_t> start_estimate{};  ///< the scheduler's estimate for one that waits
   std::optional<std::int64_t> end{};             ///< end of one that has ended
   std::optional<std::int64_t> priority{};        ///< priority; 0: held
+  std::int64_t nice = 0;                         ///< subtracted from its priority, as its user asked
   std::string dependency{};                      ///< jobs that it waits for, as the scheduler writes them
   std::string reservation{};                     ///< reservation that it must use
   std::string comment{};                         ///< free text of its user

@@ -59,10 +59,10 @@ class RecordReader {
   }
 
   /// A whole number; of a range as `3-8` the first.
-  std::optional<std::int64_t> integer(Names names, std::int64_t most = kMostCount) {
+  std::optional<std::int64_t> integer(Names names, std::int64_t most = kMostCount, std::int64_t least = 0) {
     const std::string_view found = record_[names];
     if (found.empty() || equal_in_any_case(found, "UNLIMITED")) return std::nullopt;
-    const auto number = parse_integer(found.substr(0, found.find('-', 1)), 0, most);
+    const auto number = parse_integer(found.substr(0, found.find('-', 1)), least, most);
     if (!number) {
       complain(names, number.error().message);
       return std::nullopt;
@@ -231,6 +231,7 @@ Result<void> add_slurm_job(const LiveRecord& record, LiveState& state) {
   if (has_ended) job.end = reader.instant({"EndTime", "End", "end_time", "END_TIME", "time/end"});
   if (!job.is_pending()) job.nodes = reader.hosts({"NodeList", "nodes", "NODELIST"});
   job.priority = reader.integer({"Priority", "priority", "PRIORITY"}, std::int64_t{1} << 32);
+  job.nice = reader.integer({"Nice", "nice", "NICE"}, kMostCount, -kMostCount).value_or(0);
   if (job.is_pending()) {
     const std::string text =
         underscored(record[{"state_description", "Reason", "state_reason", "REASON", "state/reason"}]);

@@ -102,6 +102,23 @@ std::string escape_html(std::string_view text) {
   return out;
 }
 
+std::string table_html(std::string_view attributes, std::string_view label,
+                       std::span<const std::string> header, std::span<const std::vector<std::string>> rows) {
+  std::string html = fmt::format(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table{}>\n<thead><tr>",
+      escape_html(label), attributes);
+  for (const std::string& title : header)
+    html += fmt::format("<th scope=\"col\">{}</th>", escape_html(title));
+  html += "</tr></thead>\n<tbody>\n";
+  for (const std::vector<std::string>& row : rows) {
+    html += fmt::format("<tr><th scope=\"row\">{}</th>", row.front());
+    for (std::size_t i = 1; i < row.size(); ++i)
+      html += fmt::format("<td>{}</td>", escape_html(row[i]));
+    html += "</tr>\n";
+  }
+  return html + "</tbody>\n</table>\n</div>\n";
+}
+
 std::string query_html(std::string_view sql) {
   if (sql.empty()) return {};
   return fmt::format(

@@ -16,6 +16,11 @@ std::string escape_html(std::string_view text);
 /// A statement of SQL below the table that it gives, folded up; empty for none.
 std::string query_html(std::string_view sql);
 
+/// A table that scrolls sideways where it is too wide. The first cell of each row is its head and may hold
+/// HTML; all others are escaped. `attributes` go into the element.
+std::string table_html(std::string_view attributes, std::string_view label,
+                       std::span<const std::string> header, std::span<const std::vector<std::string>> rows);
+
 /// Joins each number and its unit, and the parts of a duration, by no-break spaces: `3 h 19 m` stays on a
 /// line.
 std::string with_whole_quantities(std::string_view text);

@@ -70,6 +70,8 @@ void append_references(std::string& out, const Workload& workload, const ReasonC
     case WaitReason::Rejected:
       if (change.at) append_time(out, R"(,"earliest_deadline_s":)", *change.at);
       return;
+    case WaitReason::Dependency:
+    case WaitReason::Limit:
     case WaitReason::Policy:
     case WaitReason::None:
       return;

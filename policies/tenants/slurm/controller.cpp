@@ -156,6 +156,34 @@ class Controller::Machine final : private Actions {
     wake();
   }
 
+  std::optional<SimTime> considers_at(const SchedulingPass& pass, JobId id) const {
+    const JobRecord& record = jobs_[id.value];
+    const bool is_early = record.stage == JobStage::Ineligible && record.eligible > pass.now();
+    return is_early && !dependencies_.is_open(id.value) ? std::optional(record.eligible) : std::nullopt;
+  }
+
+  std::optional<WaitReason> forbids(JobId id) const {
+    if (dependencies_.is_open(id.value)) return WaitReason::Dependency;
+    const JobStage stage = jobs_[id.value].stage;
+    const bool is_held =
+        stage == JobStage::Stuck || (stage == JobStage::Queued && !scheduler_.may_start(id.value));
+    return is_held ? std::optional(WaitReason::Limit) : std::nullopt;
+  }
+
+  WaitCause holds_back(JobId id) const {
+    if (jobs_[id.value].stage != JobStage::Queued) return {};
+    for (const std::uint32_t partition : jobs_[id.value].partitions) {
+      const auto head = scheduler_.head_of(partition);
+      if (head && *head != id.value) return {.reason = WaitReason::Order, .by = JobId(*head)};
+    }
+    return {};
+  }
+
+  void append_heads(std::vector<JobId>& heads) const {
+    for (const std::uint32_t job : scheduler_.jobs_behind_nobody())
+      heads.emplace_back(job);
+  }
+
  private:
   double first_pass() const {
     double first = 0;
@@ -492,6 +520,22 @@ void Controller::begin(const SchedulingPass& view) {
 
 void Controller::schedule(SchedulingPass& pass) {
   machine_->schedule(pass);
+}
+
+std::optional<SimTime> Controller::considers_at(const SchedulingPass& pass, JobId job) const {
+  return machine_->considers_at(pass, job);
+}
+
+std::optional<WaitReason> Controller::forbids(JobId job) const {
+  return machine_->forbids(job);
+}
+
+WaitCause Controller::holds_back(JobId job) const {
+  return machine_->holds_back(job);
+}
+
+void Controller::append_heads(std::vector<JobId>& heads) const {
+  machine_->append_heads(heads);
 }
 
 }  // namespace vtrain::slurm

@@ -41,6 +41,14 @@ class Controller {
   void begin(const SchedulingPass& view);
   /// See `Policy::schedule`.
   void schedule(SchedulingPass& pass);
+  /// See `Policy::considers_at`: when a job may start first.
+  std::optional<SimTime> considers_at(const SchedulingPass& pass, JobId job) const;
+  /// See `Policy::forbids`.
+  std::optional<WaitReason> forbids(JobId job) const;
+  /// See `Policy::holds_back`: the job that comes first in its partition.
+  WaitCause holds_back(JobId job) const;
+  /// See `Policy::append_heads`.
+  void append_heads(std::vector<JobId>& heads) const;
 
  private:
   class Machine;

@@ -29,6 +29,8 @@ class DependencyBook {
   void note_start(std::uint32_t job, std::vector<std::uint32_t>& freed);
   /// Notes the end of a job, with success or not.
   void note_end(std::uint32_t job, bool succeeded, std::vector<std::uint32_t>& freed);
+  /// True if the job waits for another one, perhaps for ever.
+  bool is_open(std::uint32_t job) const { return entries_[job].open > 0 || entries_[job].is_lost; }
   /// True if as many tasks of the job's array run as may.
   bool is_throttled(std::uint32_t job) const;
   /// Counts a task that runs, or has left (`sign` −1).

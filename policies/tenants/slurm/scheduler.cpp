@@ -62,6 +62,35 @@ bool Scheduler::may_start(const QueueEntry& entry) const {
          state_.limits.fits_now(state_.jobs[entry.job].limited);
 }
 
+bool Scheduler::may_start(std::uint32_t job) const {
+  return std::ranges::any_of(state_.jobs[job].partitions, [&](std::uint32_t partition) {
+    return may_start(QueueEntry{.job = job, .partition = partition});
+  });
+}
+
+std::optional<std::uint32_t> Scheduler::head_of(std::uint32_t partition) const {
+  for (const QueueEntry& entry : queue_) {
+    if (entry.partition == partition && state_.jobs[entry.job].stage == JobStage::Queued && may_start(entry))
+      return entry.job;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::uint32_t> Scheduler::jobs_behind_nobody() const {
+  std::vector<std::uint32_t> jobs;
+  std::vector<bool> has_head(partition_nodes_.size());
+  for (const QueueEntry& entry : queue_) {
+    const JobRecord& record = state_.jobs[entry.job];
+    if (record.stage != JobStage::Queued) continue;
+    const bool is_head = !has_head[entry.partition] && may_start(entry);
+    if (is_head) has_head[entry.partition] = true;
+    // Of a job in several partitions, this one stands for all.
+    const bool is_held = entry.partition == record.partitions.front() && !may_start(entry.job);
+    if (is_held || (is_head && std::ranges::find(jobs, entry.job) == jobs.end())) jobs.push_back(entry.job);
+  }
+  return jobs;
+}
+
 NodeSet Scheduler::nodes_for(const QueueEntry& entry, SimTime from, std::optional<SimTime>& later) const {
   const JobRecord& record = state_.jobs[entry.job];
   NodeSet nodes = partition_nodes_[entry.partition];
@@ -119,11 +148,10 @@ PreemptMode Scheduler::mode_against(const QueueEntry& entry, std::uint32_t victi
 
 std::pair<std::int64_t, std::int64_t> Scheduler::victim_rank(std::uint32_t victim) const {
   const JobRecord& record = state_.jobs[victim];
-  const std::int64_t rank =
-      state_.setup.configuration.preempt_type == PreemptType::PartitionPrio
-          ? state_.setup.configuration.partitions[record.runs_in].priority_tier
-      : record.limited.qos ? state_.setup.qos[*record.limited.qos].priority
-                           : 0;
+  const std::int64_t rank = state_.setup.configuration.preempt_type == PreemptType::PartitionPrio
+                                ? state_.setup.configuration.partitions[record.runs_in].priority_tier
+                            : record.limited.qos ? state_.setup.qos[*record.limited.qos].priority
+                                                 : 0;
   return {rank, -record.request.nodes};
 }
 

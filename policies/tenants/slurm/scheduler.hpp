@@ -58,6 +58,12 @@ class Scheduler {
       entry.priority = priority_of(entry);
     sort();
   }
+  /// True if limits, throttles and partitions let a job start in one of its partitions.
+  bool may_start(std::uint32_t job) const;
+  /// The waiting job that comes first in a partition, of those that may start.
+  std::optional<std::uint32_t> head_of(std::uint32_t partition) const;
+  /// The heads of all partitions, and the queued jobs that may not start, in the order of the queue.
+  std::vector<std::uint32_t> jobs_behind_nobody() const;
   /// Number of entries of waiting jobs.
   std::size_t size() const { return queue_.size() - num_started_; }
   /// The main scheduler: starts jobs in order. A job that finds no nodes stops its partition, and all nodes

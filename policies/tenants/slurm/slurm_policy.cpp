@@ -38,6 +38,16 @@ class SlurmPolicy final : public Policy {
     controller_.begin(view);
   }
   void schedule(SchedulingPass& pass) override { controller_.schedule(pass); }
+  std::optional<SimTime> considers_at(const SchedulingPass& pass, JobId job) const override {
+    return controller_.considers_at(pass, job);
+  }
+  std::optional<WaitReason> forbids(const SchedulingPass&, JobId job) const override {
+    return controller_.forbids(job);
+  }
+  WaitCause holds_back(const SchedulingPass&, JobId job) const override {
+    return controller_.holds_back(job);
+  }
+  void append_heads(std::vector<JobId>& heads) const override { controller_.append_heads(heads); }
 
  private:
   slurm::ControllerOptions options_;
