@@ -118,8 +118,9 @@ std::string response_head(const Response& response, bool keep_alive) {
 }
 
 /// Runs a handler in the pool that the coroutine is started in.
-asio::awaitable<Response> run_handler(const Router& router, const Route& route, Request request) {
-  co_return router.answer(route, request);
+asio::awaitable<Response> run_handler(const ConnectionContext& context, const Route& route, Request request) {
+  if (context.is_over) co_return busy();
+  co_return context.router.answer(route, request);
 }
 
 }  // namespace
@@ -263,8 +264,8 @@ asio::awaitable<Response> Connection::answer(const Route& route, Request request
   LaneThreads& lane = *context_.lanes[place];
   if (lane.num_requests >= context_.limits.waiting[place]) co_return busy();
   ++lane.num_requests;
-  Response response = co_await asio::co_spawn(
-      lane.pool, run_handler(context_.router, route, std::move(request)), asio::use_awaitable);
+  Response response = co_await asio::co_spawn(lane.pool, run_handler(context_, route, std::move(request)),
+                                              asio::use_awaitable);
   --lane.num_requests;
   co_return response;
 }

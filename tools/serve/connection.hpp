@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
@@ -30,16 +31,18 @@ struct LaneThreads {
   std::size_t num_requests = 0;
 };
 
-/// State that all connections of a server share. The thread of `Server::run` alone uses it.
+/// State that all connections of a server share. The thread of `Server::run` alone uses it, but for
+/// `is_over`.
 struct ConnectionContext {
   const Router& router;
   ServerLimits limits;
   std::function<void(const Exchange&)> observe;
   std::array<std::unique_ptr<LaneThreads>, kNumLanes> lanes{};
   std::unordered_set<Connection*> connections{};
-  bool is_draining = false;        ///< no further requests are taken
-  std::string id_prefix{};         ///< begin of the ids of requests
-  std::uint64_t num_requests = 0;  ///< requests so far
+  bool is_draining = false;           ///< no further requests are taken
+  std::atomic<bool> is_over = false;  ///< nobody waits for answers any more: handlers are not begun
+  std::string id_prefix{};            ///< begin of the ids of requests
+  std::uint64_t num_requests = 0;     ///< requests so far
 };
 
 /// A connected client.

@@ -154,7 +154,7 @@ void Server::State::drain() {
     if (error) return;
     for (Connection* const connection : context.connections)
       connection->close();
-    io.stop();
+    context.is_over = true;
   });
 }
 
@@ -183,10 +183,8 @@ std::size_t Server::num_connections() const {
 void Server::run() {
   asio::co_spawn(state_->io, state_->accept(), asio::detached);
   state_->io.run();
-  for (const auto& lane : state_->context.lanes) {
-    lane->pool.stop();  // what nobody waits for any more
+  for (const auto& lane : state_->context.lanes)
     lane->pool.join();
-  }
 }
 
 void Server::stop() {
