@@ -36,6 +36,9 @@ constexpr std::array<std::string_view, 2> kUpgrades = {
        ) STRICT;)",
 };
 
+/// How inputs are kept. The mode of the journal stays in the file.
+constexpr std::string_view kDurable = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL";
+
 /// The first bytes of an SQLite file, as "The Database File Format" of SQLite describes them.
 struct FileHeader {
   std::string_view bytes;
@@ -79,11 +82,13 @@ Result<void> sync_folder(const fs::path& file) {
 Result<void> make_store(const fs::path& file) {
   const fs::path temporary = file.string() + ".new";
   std::error_code code;
-  fs::remove(temporary, code);  // of a process that was killed
+  for (const char* const ending : {"", "-journal", "-wal", "-shm"})
+    fs::remove(temporary.string() + ending, code);  // of a process that was killed
   {
     auto database = Database::open(temporary, Database::Access::Write);
     if (!database) return fail(std::move(database.error()));
     if (auto made = upgrade(*database); !made) return made;
+    if (auto ready = database->run(std::string(kDurable)); !ready) return ready;
   }
   fs::rename(temporary, file, code);
   if (code) return fail(io_error(file, "write", code.value()));
@@ -113,7 +118,10 @@ Result<void> check_store(const fs::path& file) {
     return refuse(fmt::format("has version {} of the state, this program knows {}: use a newer vtrain",
                               header.version(), kUpgrades.size()));
   }
-  auto database = Database::open(file, Database::Access::Read);
+  // A process that was killed while it changed the mode of a copy left a journal, which only a writer undoes.
+  std::error_code none;
+  const bool has_journal = fs::exists(file.string() + "-journal", none);
+  auto database = Database::open(file, has_journal ? Database::Access::Write : Database::Access::Read);
   if (!database) return fail(std::move(database.error()));
   const auto verdict = database->text("PRAGMA quick_check(1)");
   if (!verdict) return fail(verdict.error());
@@ -129,8 +137,7 @@ Result<Database> open_store(const fs::path& file) {
   if (auto checked = check_store(file); !checked) return fail(std::move(checked.error()));
   auto database = Database::open(file, Database::Access::Write);
   if (!database) return database;
-  if (auto ready = database->run("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"); !ready)
-    return fail(std::move(ready.error()));
+  if (auto ready = database->run(std::string(kDurable)); !ready) return fail(std::move(ready.error()));
   if (auto upgraded = upgrade(*database); !upgraded) return fail(std::move(upgraded.error()));
   return database;
 }

@@ -165,6 +165,7 @@ TEST_CASE("store: a process that is killed loses nothing that was acknowledged")
     REQUIRE(WIFSIGNALED(status));  // it did not fail by itself
 
     auto store = Store::open(file);
+    CAPTURE((store ? std::string() : store.error().describe()));
     REQUIRE(store);
     const std::vector<Input> inputs = all_inputs(**store);  // without gaps
     std::istringstream lines(acknowledged);
@@ -184,6 +185,35 @@ TEST_CASE("store: a process that is killed loses nothing that was acknowledged")
     }
   }
   CHECK(num_acknowledged > 0);
+}
+
+TEST_CASE("store: a process that is killed while it opens a state leaves one that opens") {
+  const TemporaryFolder work;
+  std::mt19937 random(11);
+  const auto rounds = static_cast<int>(testing::rounds(20));
+  for (int round = 0; round < rounds; ++round) {
+    // A new file, and then a copy, which is no WAL yet.
+    const std::filesystem::path file = work / fmt::format("state{}", round / 4);
+    if (round % 4 == 2)
+      REQUIRE(back_up(work / fmt::format("state{}", round / 4), work / fmt::format("copy{}", round)));
+    const std::filesystem::path opened =
+        round % 4 < 2 ? file : work / fmt::format("copy{}", round / 4 * 4 + 2);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const auto store = Store::open(opened);
+      ::pause();
+    }
+    ::usleep(static_cast<useconds_t>(random() % 30'000));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    if (round % 4 == 0) continue;  // the next process finds it as it was left
+    const auto store = Store::open(opened);
+    CAPTURE((store ? std::string() : store.error().describe()));
+    REQUIRE(store);
+    CHECK((*store)->append(job("{}")));
+  }
 }
 
 TEST_CASE("store: two services do not share a state") {
