@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 2> kUpgrades = {
        ) STRICT;)",
 };
 
-/// How inputs are kept. The mode of the journal stays in the file.
+/// Modes of the journal, which stays in the file, and of commits.
 constexpr std::string_view kDurable = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL";
 
 /// The first bytes of an SQLite file, as "The Database File Format" of SQLite describes them.
