@@ -112,7 +112,7 @@ TEST_CASE("problem: kinds of errors have statuses") {
   CHECK(status(ErrorKind::Io) == 500);
 }
 
-TEST_CASE("problem: fields and lines are told, files and causes of the service's own errors are not") {
+TEST_CASE("problem: fields and lines are shown, files and causes of the service's own errors are hidden") {
   const Response bad =
       problem(Error{.file = "/etc/x", .line = 3, .field = "plan.tensor", .message = "expected 1"});
   CHECK(bad.content_type == "application/problem+json");
