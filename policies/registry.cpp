@@ -200,7 +200,12 @@ std::deque<PolicyInfo> built_in_policies() {
                        .unit = "run times",
                        .summary =
                            "time between the planned end of a job and its deadline when it is promised; "
-                           "what a job takes longer than predicted uses it up"}},
+                           "what a job takes longer than predicted uses it up"},
+                      {.name = "running",
+                       .default_value = "displace",
+                       .summary = "jobs without a deadline that run when a simulation begins: displace them "
+                                  "for promises, or keep them to their ends",
+                       .choices = {"displace", "keep"}}},
        .make = make_deadline,
        .is_clairvoyant = true,
        .needs = {.deadlines = true, .curves = true}},
@@ -352,8 +357,11 @@ std::deque<PolicyInfo> built_in_policies() {
              .is_file = true},
             {.name = "reservations",
              .default_value = "",
-             .summary = "scontrol show reservation -o, times as now+20 or as seconds of the trace",
+             .summary = "scontrol show reservation -o, times as now+20, as seconds of the trace, or as dates",
              .is_file = true},
+            {.name = "origin",
+             .default_value = "",
+             .summary = "instant of second 0, for dates in reservations, as 2026-11-25T09:00:00 (UTC)"},
             {.name = "latency",
              .default_value = "1s",
              .summary = "time between two looks of a scheduler at the queue"},

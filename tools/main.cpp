@@ -109,8 +109,10 @@ int run(int argc, char** argv) try {
   vtrain::add_report_command(app, action, command);
   vtrain::add_validate_schedule_command(app, action, command);
   vtrain::add_decide_command(app, action);
-  add_eta_command(app, action);
+  vtrain::add_eta_command(app, action);
   vtrain::add_serve_command(app, action);
+  int answer = 0;  // exit code of a command that succeeds
+  vtrain::add_admit_command(app, action, answer);
   vtrain::add_list_commands(app, action);
   vtrain::add_completion_commands(app, action);
   app.footer(vtrain::kOutOfScope);  // subcommands would inherit it
@@ -147,7 +149,8 @@ int run(int argc, char** argv) try {
     vtrain::print_text(stderr, "error: {}\n", done.error().describe());
     return exit_code(done.error().kind);
   }
-  return finish_output();
+  const int output = finish_output();
+  return output != 0 ? output : answer;
 } catch (const std::filesystem::filesystem_error& error) {
   // Of a path that may not be looked at.
   vtrain::print_text(stderr, "error: {}: {}\n", error.path1().string(), error.code().message());

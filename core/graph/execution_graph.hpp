@@ -16,7 +16,7 @@ namespace vtrain {
 using TaskId = std::uint32_t;
 
 /// A dependency: the second task starts no earlier than the first one's start + duration + gap.
-using Dependency = std::pair<TaskId, TaskId>;
+using TaskDependency = std::pair<TaskId, TaskId>;
 
 /// Tasks and their dependencies, in compressed form: built once, then only read.
 struct ExecutionGraph {

@@ -1,6 +1,7 @@
 #include "core/text/slurm_lists.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <iterator>
 #include <limits>
@@ -192,6 +193,18 @@ Result<std::vector<SlurmGpus>> parse_tres(std::string_view text) {
   }
   add_gpus(gpus, "", all - typed);
   return gpus;
+}
+
+bool keeps_jobs_away(std::string_view state) {
+  constexpr std::array<std::string_view, 8> kBeginnings = {"down",  "drain",  "drng",    "fail",
+                                                           "maint", "future", "unknown", "not_responding"};
+  const std::string lower = lower_case(state);
+  const std::vector<std::string_view> flags = split(lower, '+');
+  return std::any_of(flags.begin(), flags.end(), [&](std::string_view flag) {
+    return flag.ends_with('*') || flag.ends_with('$') ||
+           std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                       [flag](std::string_view beginning) { return flag.starts_with(beginning); });
+  });
 }
 
 Result<std::vector<std::string>> expand_host_list(std::string_view text, std::size_t most) {

@@ -40,6 +40,11 @@ bool names_gpu_shares(std::string_view text);
 /// only the message.
 Result<std::vector<SlurmGpus>> parse_tres(std::string_view text);
 
+/// True if nodes in this state take no jobs now: `DOWN*`, `IDLE+DRAIN`, `drng`, `fail`, `maint`, `idle*` (it
+/// does not answer), `idle$` (in maintenance). A node that saves power (`IDLE+POWERED_DOWN`, `idle~`) takes
+/// jobs: Slurm starts it for them.
+bool keeps_jobs_away(std::string_view state);
+
 /// The names in a list of hosts, as `login,gpu[001-004,8],rack[1-2]n[1-3]`. At most `most` names. The error
 /// carries only the message.
 Result<std::vector<std::string>> expand_host_list(std::string_view text, std::size_t most);

@@ -22,7 +22,14 @@ class CostedElasticFlow final : public Policy {
 
   void begin(const SchedulingPass& view) override {
     if (view.has_costs() || !view.takes_any_gpus()) chosen_ = &costed_;
+    chosen_->begin(view);
   }
+  bool can_begin_with_jobs() const override { return true; }
+  std::shared_ptr<const PolicyMemory> memory(const SchedulingPass& view,
+                                             std::span<const JobId> live) const override {
+    return chosen_->memory(view, live);
+  }
+  bool gives_promises() const override { return true; }
   void schedule(SchedulingPass& pass) override { chosen_->schedule(pass); }
   ProgressRule progress_rule() const override { return ProgressRule::Policy; }
   bool supports_disruptions() const override { return true; }
@@ -42,6 +49,41 @@ class CostedElasticFlow final : public Policy {
 };
 
 }  // namespace
+
+/// Memory with the plans of the last decision, which jobs keep where new ones are late.
+struct ElasticFlow::PlansMemory final : Memory {
+  std::vector<SharePlanner::Plans> plans{};  ///< by type
+  std::optional<WholeSeconds> next_change{};
+};
+
+std::shared_ptr<const PolicyMemory> ElasticFlow::memory(const SchedulingPass& view,
+                                                        std::span<const JobId> live) const {
+  auto memory = std::make_shared<PlansMemory>();
+  if (!options_.keeps_plans() || !remember(view, live, *memory)) return {};
+  for (const SharePlanner& planner : planners_) {
+    memory->plans.push_back(planner.plans());
+    std::vector<std::pair<std::uint32_t, SharePlan>>& jobs = memory->plans.back().jobs;
+    // Jobs that have ended by themselves since need no plan.
+    std::erase_if(jobs, [&](auto& plan) { return !std::ranges::binary_search(live, JobId(plan.first)); });
+    for (auto& [id, plan] : jobs)
+      id = static_cast<std::uint32_t>(std::ranges::lower_bound(live, JobId(id)) - live.begin());
+  }
+  memory->next_change = next_change_;
+  return memory;
+}
+
+void ElasticFlow::begin(const SchedulingPass& view) {
+  SlottedPolicy::begin(view);
+  const auto* const memory = dynamic_cast<const PlansMemory*>(view.memory());
+  if (memory == nullptr) return;
+  planners_.resize(memory->plans.size());
+  for (std::size_t type = 0; type < planners_.size(); ++type) {
+    planners_[type].take_over(memory->plans[type], [this](std::uint32_t id) {
+      return PlannerJob{id, &live_job(id)};
+    });
+  }
+  next_change_ = memory->next_change;
+}
 
 void ElasticFlow::decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) {
   plan_live(pass, now);

@@ -68,7 +68,15 @@ class ElasticFlow final : public SlottedPolicy {
 
   bool chooses_types() const override { return options_.keeps_plans(); }
 
+  void begin(const SchedulingPass& view) override;
+  bool can_begin_with_jobs() const override { return options_.keeps_plans(); }
+  std::shared_ptr<const PolicyMemory> memory(const SchedulingPass& view,
+                                             std::span<const JobId> live) const override;
+  bool gives_promises() const override { return true; }
+
  private:
+  struct PlansMemory;
+
   void decide(SchedulingPass& pass, WholeSeconds now, std::vector<std::uint32_t> arrived) override;
   std::optional<WholeSeconds> next_change() const override { return next_change_; }
 

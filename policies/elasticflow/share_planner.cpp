@@ -24,6 +24,24 @@ void begin_plan_of(PlannedJob& planned, const PlannerJob& live, bool is_lost) {
 
 }  // namespace
 
+SharePlanner::Plans SharePlanner::plans() const {
+  Plans plans{.slots_from = slots_from_};
+  for (const PlannedJob& planned : planned())
+    plans.jobs.emplace_back(planned.id, planned.plan);
+  return plans;
+}
+
+void SharePlanner::take_over(const Plans& plans, const std::function<PlannerJob(std::uint32_t)>& job_of) {
+  slots_from_ = plans.slots_from;
+  num_live_ = plans.jobs.size();
+  jobs_.clear();
+  jobs_.resize(num_live_);
+  for (std::size_t i = 0; i < num_live_; ++i) {
+    begin_plan_of(jobs_[i], job_of(plans.jobs[i].first), false);
+    jobs_[i].plan = plans.jobs[i].second;
+  }
+}
+
 void SharePlanner::plan_live(const FillContext& context, std::vector<PlannerJob> live) {
   context_ = context;
   fill_.set_context(context_);

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "policies/elasticflow/marginal_scaling.hpp"
@@ -22,6 +24,16 @@ struct PlannerJob {
 /// `plan_live` comes first, then tests, then `scale`.
 class SharePlanner {
  public:
+  /// Plans of the last decision, and the time from which its slots count.
+  struct Plans {
+    std::vector<std::pair<std::uint32_t, SharePlan>> jobs{};  ///< by id
+    WholeSeconds slots_from = 0;
+  };
+  /// Copies the plans of the last decision.
+  Plans plans() const;
+  /// Takes over the plans of another planner's last decision. `job_of` gives each id its job.
+  void take_over(const Plans& plans, const std::function<PlannerJob(std::uint32_t)>& job_of);
+
   /// Plans all live jobs in the order of deadlines, after those that keep their plans. Equal ones keep their
   /// order.
   void plan_live(const FillContext& context, std::vector<PlannerJob> live);

@@ -79,8 +79,8 @@ void SlottedPolicy::schedule(SchedulingPass& pass) {
   jobs_.resize(pass.jobs().size());
   cluster_gpus_ = pass.total_gpus().value;
   if (standstill_) end_standstill(pass);
-  if (pass.disrupted()) take_disruptions(pass);
-  if (pass.run_times_differ()) take_ends_by_themselves(pass);
+  take_disruptions(pass);
+  take_ends_by_themselves(pass);
   arrivals_.collect(pass, last_decision_, !planned_.empty());
   const WholeSeconds now = whole_seconds_passed(pass.now());
   if (const auto time = due(pass); time && *time <= now) {
@@ -128,7 +128,13 @@ std::optional<WholeSeconds> SlottedPolicy::due(const SchedulingPass& pass) const
 void SlottedPolicy::take_disruptions(const SchedulingPass& pass) {
   for (const JobId id : pass.interrupted()) {
     SlottedJob& job = jobs_[id.value];
-    book_work(pass, job);
+    if (pass.disrupted()) {
+      book_work(pass, job);
+    } else if (job.gpus > 0) {
+      const WholeSeconds held = whole_seconds_passed(pass.now()) - *last_decision_;
+      job.iterations_left =
+          std::max(job.iterations_left - static_cast<double>(held) * job.speed(job.gpus), kLeastWork);
+    }
     job.gpus = 0;
   }
   const bool disrupted = !pass.interrupted().empty() || pass.capacity_changed();
@@ -204,31 +210,39 @@ bool SlottedPolicy::end_if_done(SchedulingPass& pass, const SlottedJob& job) {
   return true;
 }
 
+void SlottedPolicy::find_levels(const SchedulingPass& pass, SlottedJob& live) {
+  const Job& job = pass.job(live.job);
+  live.levels = pass.curve(live.job);
+  // A rigid job does a second's work per second.
+  if (live.levels == nullptr)
+    live.levels = &rigid_.emplace_back(std::vector<SpeedByGpus::Level>{{job.num_gpus, 1.0}});
+  live.base_levels = live.levels;
+  if (job.curve && !keeps_all_levels(job, *live.levels)) live.levels = &worthwhile(*live.levels, job.curve);
+  set_levels(job, live, *live.levels, cluster_gpus_);
+}
+
+void SlottedPolicy::take_job(const SchedulingPass& pass, JobId id) {
+  const Job& job = pass.job(id);
+  SlottedJob& live = jobs_[id.value];
+  live = {};
+  live.job = id;
+  live.run_time = time_on_gpus(job);
+  find_levels(pass, live);
+  live.iterations_left =
+      pass.curve(id) != nullptr ? static_cast<double>(job.iterations) : to_seconds(live.run_time);
+  live.best_effort = !job.has_deadline();
+  live.deadline = live.best_effort ? kNever : whole_seconds_passed(job.deadline);
+}
+
 std::vector<std::uint32_t> SlottedPolicy::take_arrivals(SchedulingPass& pass) {
   std::vector<std::uint32_t> arrived;
   for (const JobId id : arrivals_.take()) {
-    const Job& job = pass.job(id);
-    SlottedJob& live = jobs_[id.value];
-    live.job = id;
-    live.levels = pass.curve(id);
-    live.iterations_left = static_cast<double>(job.iterations);
-    if (live.levels == nullptr) {
-      // A rigid job does a second's work per second.
-      live.levels = &rigid_.emplace_back(std::vector<SpeedByGpus::Level>{{job.num_gpus, 1.0}});
-      live.iterations_left = to_seconds(time_on_gpus(job));
-    }
-    live.base_levels = live.levels;
-    if (job.curve && !keeps_all_levels(job, *live.levels)) live.levels = &worthwhile(*live.levels, job.curve);
-    set_levels(job, live, *live.levels, cluster_gpus_);
-    if (live.max_gpus == 0) {
+    take_job(pass, id);
+    if (jobs_[id.value].max_gpus == 0) {
       // It may hold fewer GPUs than it can run on.
       pass.reject(id);
       continue;
     }
-    live.best_effort = !job.has_deadline();
-    live.deadline = live.best_effort
-                        ? kNever
-                        : std::chrono::floor<std::chrono::seconds>(job.deadline.time_since_epoch()).count();
     arrived.push_back(id.value);
   }
   return arrived;

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,22 @@ class SlottedArrivals {
   bool has(JobId job) const { return std::ranges::binary_search(jobs_, job); }
   /// Returns the collected jobs and forgets them.
   std::vector<JobId> take() { return std::exchange(jobs_, {}); }
+  /// Adds a job that came before, to be decided on at `time`.
+  void add(JobId job, WholeSeconds time) {
+    if (jobs_.empty()) due_ = time;
+    jobs_.push_back(job);
+    std::ranges::sort(jobs_);
+  }
+  /// Forgets jobs.
+  template <class Forgotten>
+  void forget_if(Forgotten forgotten) {
+    std::erase_if(jobs_, forgotten);
+  }
+  /// Gives each job another number.
+  template <class NumberOf>
+  void renumber(NumberOf number_of) {
+    std::ranges::for_each(jobs_, [&](JobId& job) { job = number_of(job); });
+  }
 
  private:
   WholeSeconds slot_;
@@ -57,6 +74,7 @@ struct SlottedJob {
   const SpeedByGpus* base_levels = nullptr;  ///< levels with the speeds that measure its work
   const SpeedByGpus* levels = nullptr;       ///< levels on its type of GPUs
   std::optional<std::uint32_t> type{};       ///< type of its GPUs, if the policy chooses types
+  SimDuration run_time{0};                   ///< by which changes are noticed
   std::int64_t min_gpus = 0;                 ///< smallest level
   std::int64_t max_gpus = 0;                 ///< largest level that it may hold
   double iterations_left = 0;
@@ -119,6 +137,9 @@ class SlottedPolicy : public Policy {
   explicit SlottedPolicy(WholeSeconds slot, bool keeps_plans = false)
       : slot_(slot), keeps_plans_(keeps_plans), arrivals_(slot) {}
 
+  /// Takes in live jobs: those that it knows as they are, those of a memory as they were there, and others as
+  /// they show themselves. Jobs with a deadline and without a promise arrive now.
+  void begin(const SchedulingPass& view) override;
   void schedule(SchedulingPass& pass) final;
   ProgressRule progress_rule() const final { return ProgressRule::Policy; }
   bool supports_disruptions() const override { return true; }
@@ -153,9 +174,33 @@ class SlottedPolicy : public Policy {
   /// Gives a job a type of GPUs, with the levels that it may hold there. False if there are none.
   bool use_type(const SchedulingPass& pass, SlottedJob& job, std::uint32_t type);
 
+  /// All that decisions depend on. Jobs have their places among the live ones as ids, and no levels.
+  struct Memory : PolicyMemory {
+    bool disrupted = false;          ///< work is booked as the simulation counts it
+    std::vector<SlottedJob> jobs{};  ///< by place
+    std::vector<std::uint32_t> live{};
+    std::vector<std::uint32_t> planned{};
+    SlottedArrivals arrivals{0};
+    std::optional<WholeSeconds> last_decision{};
+    std::optional<WholeSeconds> disrupted_at{};
+    std::vector<std::pair<std::uint32_t, std::int64_t>> refused{};
+    bool refused_again = false;
+    std::optional<WholeSeconds> standstill{};
+  };
+  /// Writes the memory of this class. False if the jobs are not those of the last pass.
+  bool remember(const SchedulingPass& view, std::span<const JobId> live, Memory& memory) const;
+
   std::vector<std::uint32_t> live_;  ///< live jobs; the policy's order decides ties
 
  private:
+  void take_over(const SchedulingPass& view, const Memory& memory);
+  /// Forgets jobs that are no longer live, or that a fact has changed.
+  void forget_changed(const SchedulingPass& view);
+  /// A job as it shows itself, with the levels that it may hold.
+  void take_job(const SchedulingPass& view, JobId id);
+  /// Takes in a job that runs or waits.
+  void take_live(const SchedulingPass& view, JobId id);
+  void find_levels(const SchedulingPass& view, SlottedJob& job);
   void progress(const SchedulingPass& pass, WholeSeconds now);
   /// Takes in the disruptions of jobs at this instant.
   void take_disruptions(const SchedulingPass& pass);

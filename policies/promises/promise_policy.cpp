@@ -40,6 +40,9 @@ double share_of_training(const SegmentTiming& timing) {
 }  // namespace
 
 void PromisePolicy::schedule(SchedulingPass& pass) {
+  const bool is_first = std::exchange(goes_on_, false);
+  if (is_first && pass.arrived().empty() && !pass.capacity_changed() && !pass.run_times_differ())
+    return ask_to_wake(pass);
   begin_pass(pass);
   take_interruptions(pass);
   take_ends(pass);
@@ -60,21 +63,23 @@ void PromisePolicy::schedule(SchedulingPass& pass) {
 
 void PromisePolicy::begin_pass(const SchedulingPass& pass) {
   now_ = plan_time(pass.now());
-  const GpusByType* const types = GpuPool::types(pass);
-  if (!begun_) {
-    begun_ = true;
-    any_gpus_ = pass.takes_any_gpus() && !pass.shares_gpus();
-    total_.assign(1, pass.total_gpus().value);
-    if (types != nullptr) total_.assign(types->total().begin(), types->total().end());
+  any_gpus_ = any_gpus_ && !pass.shares_gpus();
+  // Nodes may go out of service before the first job comes, at which a replay begins.
+  if (jobs_.empty() && now_ < last_pass_) {
     calendar_.assign(now_, total_);
     last_pass_ = now_;
   }
   calendar_.begin_at(now_);
+  const GpusByType* const types = GpuPool::types(pass);
   if (types != nullptr) {
     types->get_usable(left_);
   } else {
     left_.assign(1, pass.usable_gpus().value);
   }
+  count_tenant_time(pass);
+}
+
+void PromisePolicy::count_tenant_time(const SchedulingPass& pass) {
   const double passed = static_cast<double>(now_ - last_pass_) / 1e9;
   last_pass_ = now_;
   for (const LiveJob& job : jobs_) {
@@ -104,6 +109,7 @@ void PromisePolicy::take_interruptions(const SchedulingPass& pass) {
     const auto job = std::ranges::find(jobs_, id, &LiveJob::id);
     if (job == jobs_.end()) continue;
     book(pass, *job);
+    if (std::exchange(job->is_kept, false)) set_plan(*job, {});
     job->gear = kNoGear;
     job->end = kNever;
   }
@@ -112,8 +118,8 @@ void PromisePolicy::take_interruptions(const SchedulingPass& pass) {
 void PromisePolicy::take_ends(SchedulingPass& pass) {
   const bool by_itself = pass.run_times_differ();
   for (LiveJob& job : jobs_) {
-    if (by_itself && !pass.is_live(job.id)) set_plan(job, {});
-    if (by_itself || !job.runs() || job.end > now_) continue;
+    if (!pass.is_live(job.id)) set_plan(job, {});
+    if (by_itself || !pass.is_live(job.id) || !job.runs() || job.end > now_) continue;
     pass.complete(job.id, sim_time(job.end), sim_time(job.end));
     set_plan(job, {});
   }
@@ -131,7 +137,10 @@ void PromisePolicy::correct_ends(const SchedulingPass& pass) {
     const PlanTime end = std::max(saturating(std::max(now_, job.works_from), time.count()), now_ + 1);
     if (std::abs(end - job.end) <= kNoticed && job.end > now_) continue;
     job.end = end;
-    if (job.plan.kind == WorkPlan::Kind::Keep && !try_keep(job)) replace_plan(job);
+    if (job.is_kept)
+      set_plan(job, keep_to_end(job));
+    else if (job.plan.kind == WorkPlan::Kind::Keep && !try_keep(job))
+      replace_plan(job);
   }
 }
 
@@ -148,8 +157,9 @@ void PromisePolicy::drop_lost_plans() {
   }
 }
 
-std::vector<Gear> PromisePolicy::gears_of(const SchedulingPass& pass, const Job& job) const {
-  const JobId id(static_cast<std::uint32_t>(&job - pass.jobs().data()));
+std::vector<Gear> PromisePolicy::gears_of(const SchedulingPass& pass, JobId id,
+                                          const Allocation& holds) const {
+  const Job& job = pass.job(id);
   const SpeedByGpus* const curve = pass.curve(id);
   const SpeedByGpus rigid({{job.num_gpus, 1.0}});
   const SpeedByGpus& levels = curve != nullptr ? *curve : rigid;
@@ -158,9 +168,10 @@ std::vector<Gear> PromisePolicy::gears_of(const SchedulingPass& pass, const Job&
   const auto add_pool = [&](std::uint32_t pool, std::optional<std::uint32_t> type) {
     double fastest = 0;
     for (const SpeedByGpus::Level& level : levels.levels()) {
-      if (level.num_gpus.value > total_[pool]) break;
-      if (curve != nullptr && job.max_gpus.value > 0 && level.num_gpus > job.max_gpus) break;
       const Allocation gpus{level.num_gpus, type};
+      const bool is_held = holds.gpus == gpus.gpus && (!holds.type || holds.type == type);
+      if (level.num_gpus.value > total_[pool] && !is_held) break;
+      if (curve != nullptr && job.max_gpus.value > 0 && level.num_gpus > job.max_gpus && !is_held) break;
       const double packed = type ? pass.speed(id, gpus) : level.iterations_per_s;
       const SegmentTiming slowest = pass.slowest_segment(id, gpus);
       const double training = share_of_training(slowest);
@@ -179,8 +190,8 @@ std::vector<Gear> PromisePolicy::gears_of(const SchedulingPass& pass, const Job&
       gear.slowest.setup = gear.packed.setup = SimDuration(0);
       const double relative = packed / level.iterations_per_s * static_cast<double>(SegmentSpeed::kFull);
       gear.packed.speed.here = type ? std::max<std::int64_t>(1, std::llround(relative)) : SegmentSpeed::kFull;
-      if (gear.speed <= fastest) continue;
-      fastest = gear.speed;
+      if (gear.speed <= fastest && !is_held) continue;
+      fastest = std::max(fastest, gear.speed);
       gears.push_back(gear);
     }
   };
@@ -193,23 +204,39 @@ std::vector<Gear> PromisePolicy::gears_of(const SchedulingPass& pass, const Job&
   return gears;
 }
 
+PromisePolicy::LiveJob PromisePolicy::job_of(const SchedulingPass& pass, JobId id) const {
+  const Job& job = pass.job(id);
+  LiveJob live;
+  live.id = id;
+  live.gears = gears_of(pass, id, pass.held(id));
+  if (live.gears.empty()) return live;
+  live.least =
+      std::ranges::min(live.gears, {}, [](const Gear& gear) { return gear.gpus.gpus; }).gpus.gpus.value;
+  live.fastest = std::ranges::max(live.gears, {}, &Gear::speed).speed;
+  live.run_time = time_on_gpus(job);
+  live.booked = pass.work_done(id);
+  live.left =
+      pass.curve(id) != nullptr ? pass.remaining_iterations(id) : to_seconds(live.run_time - live.booked);
+  live.left = std::max(live.left, 0.0);
+  live.left_now = live.left;
+  if (job.has_deadline()) {
+    live.deadline = live.aim = plan_time(job.deadline);
+    if (options_.margin > 0)
+      live.aim -= static_cast<PlanTime>(options_.margin * static_cast<double>(live.run_time.count()));
+  }
+  return live;
+}
+
 void PromisePolicy::take_arrivals(SchedulingPass& pass) {
+  for (LiveJob& job : jobs_) {
+    const bool looks_for_promise = std::exchange(job.is_new, false) && job.has_deadline() && !job.promised();
+    if (looks_for_promise && try_promise(job)) pass.promise(job.id);
+  }
   for (const JobId id : pass.arrived()) {
-    const Job& job = pass.job(id);
-    LiveJob live;
-    live.id = id;
-    live.gears = gears_of(pass, job);
+    LiveJob live = job_of(pass, id);
     if (live.gears.empty()) {
       pass.reject(id);
       continue;
-    }
-    live.left =
-        pass.curve(id) != nullptr ? static_cast<double>(job.iterations) : to_seconds(time_on_gpus(job));
-    live.left_now = live.left;
-    if (job.has_deadline()) {
-      live.deadline = live.aim = plan_time(job.deadline);
-      if (options_.margin > 0)
-        live.aim -= static_cast<PlanTime>(options_.margin * static_cast<double>(time_on_gpus(job).count()));
     }
     jobs_.push_back(std::move(live));
     LiveJob& added = jobs_.back();
@@ -246,6 +273,7 @@ bool PromisePolicy::plan_all_again(LiveJob& newcomer) {
     if (job.promised() || &job == &newcomer) all.push_back(&job);
   }
   const auto can_only_keep = [&](const LiveJob* job) {
+    if (job->is_kept) return true;
     if (!job->runs() || job->end > job->deadline) return false;
     return std::ranges::none_of(job->gears, [&](const Gear& gear) {
       return sure_work(gear, job->deadline - now_, true) >= job->left_now;
@@ -257,7 +285,11 @@ bool PromisePolicy::plan_all_again(LiveJob& newcomer) {
   calendar.assign(now_, total_);
   std::vector<WorkPlan> plans;
   for (const LiveJob* job : all) {
-    std::optional<WorkPlan> plan = calendar.defer(request(*job));
+    std::optional<WorkPlan> plan;
+    if (job->is_kept)
+      plan = job->plan;
+    else
+      plan = calendar.defer(request(*job));
     if (!plan && job != &newcomer && job->aim < job->deadline) {
       WorkRequest without_margin = request(*job);
       without_margin.deadline = job->deadline;
@@ -265,8 +297,7 @@ bool PromisePolicy::plan_all_again(LiveJob& newcomer) {
     }
     if (!plan && job->runs() && job->end <= job->deadline) {
       const Gear& held = job->gears[static_cast<std::size_t>(job->gear)];
-      if (calendar.is_free(held.pool, now_, job->end, held.gpus.gpus.value))
-        plan = {WorkPlan::Kind::Keep, {{now_, job->end, static_cast<std::uint32_t>(job->gear)}}};
+      if (calendar.is_free(held.pool, now_, job->end, held.gpus.gpus.value)) plan = keep_to_end(*job);
     }
     if (!plan) return false;
     calendar.add(*plan, job->gears);
@@ -278,12 +309,16 @@ bool PromisePolicy::plan_all_again(LiveJob& newcomer) {
   return true;
 }
 
+WorkPlan PromisePolicy::keep_to_end(const LiveJob& job) const {
+  return {WorkPlan::Kind::Keep, {{now_, job.end, static_cast<std::uint32_t>(job.gear)}}};
+}
+
 bool PromisePolicy::try_keep(LiveJob& job) {
   if (!job.runs() || job.end > (job.promised() ? job.deadline : job.aim)) return false;
   const Gear& held = job.gears[static_cast<std::size_t>(job.gear)];
   calendar_.add(job.plan, job.gears, -1);
   const bool keeps = calendar_.is_free(held.pool, now_, job.end, held.gpus.gpus.value);
-  if (keeps) job.plan = {WorkPlan::Kind::Keep, {{now_, job.end, static_cast<std::uint32_t>(job.gear)}}};
+  if (keeps) job.plan = keep_to_end(job);
   calendar_.add(job.plan, job.gears);
   return keeps;
 }
@@ -318,10 +353,11 @@ void PromisePolicy::find_claim(LiveJob& job) {
   job.slack = kNever;
   job.target = kNoGear;
   job.is_tried = false;
-  double fastest = 0;
-  for (const Gear& gear : job.gears)
-    fastest = std::max(fastest, gear.speed);
-  job.key = job.left_now / fastest;
+  job.key = job.left_now / job.fastest;
+  if (job.is_kept) {
+    job.claim = Claim::Stays;
+    return;
+  }
   if (!job.has_deadline()) {
     job.claim = Claim::BestEffort;
     return;
@@ -389,8 +425,8 @@ void PromisePolicy::reject_late(SchedulingPass& pass) {
   std::erase_if(jobs_, [&](const LiveJob& job) {
     const bool no_promise = options_.only_promised && may_hope(job);
     // On the gang that it will get a job may be faster than for certain.
-    const bool is_sure = any_gpus_ && std::ranges::all_of(job.gears, &Gear::has_sure_speed);
-    const bool hopeless = job.claim == Claim::Late || (no_promise && is_sure);
+    const bool hopeless = job.claim == Claim::Late ||
+                          (no_promise && any_gpus_ && std::ranges::all_of(job.gears, &Gear::has_sure_speed));
     if (!hopeless || job.has_started || !options_.rejects_late) return false;
     pass.reject(job.id);
     return true;
@@ -412,18 +448,47 @@ void PromisePolicy::give(LiveJob& job, std::int32_t gear) {
   left_[after.pool] -= after.gpus.gpus.value;
 }
 
-void PromisePolicy::choose_targets(const SchedulingPass& pass) {
-  order_.resize(jobs_.size());
-  for (std::uint32_t i = 0; i < order_.size(); ++i)
-    order_[i] = i;
-  const auto tenant_time = [&](const LiveJob& job) {
-    const std::uint32_t tenant = pass.job(job.id).tenant.value;
-    return tenant < tenant_gpu_s_.size() ? tenant_gpu_s_[tenant] : 0.0;
-  };
-  std::ranges::sort(order_, {}, [&](std::uint32_t i) {
+void PromisePolicy::sort_jobs(const SchedulingPass& pass) {
+  const auto num_jobs = static_cast<std::uint32_t>(jobs_.size());
+  // In the order of the last pass, without those that have left; new ones come last.
+  std::uint32_t num_ranks = 0;
+  for (const LiveJob& job : jobs_) {
+    if (job.rank != kNoRank) num_ranks = std::max(num_ranks, job.rank + 1);
+  }
+  order_.assign(num_ranks, kNoRank);
+  for (std::uint32_t i = 0; i < num_jobs; ++i) {
+    if (jobs_[i].rank != kNoRank) order_[jobs_[i].rank] = i;
+  }
+  std::erase(order_, kNoRank);
+  for (std::uint32_t i = 0; i < num_jobs; ++i) {
+    if (jobs_[i].rank == kNoRank) order_.push_back(i);
+  }
+  keys_.clear();
+  for (const std::uint32_t i : order_) {
     const LiveJob& job = jobs_[i];
-    return std::tuple(job.claim, job.key, tenant_time(job), job.id.value);
-  });
+    const std::uint32_t tenant = pass.job(job.id).tenant.value;
+    const double tenant_time = tenant < tenant_gpu_s_.size() ? tenant_gpu_s_[tenant] : 0.0;
+    keys_.push_back({job.claim, job.key, tenant_time, job.id.value, i});
+  }
+  std::size_t moves = 4 * keys_.size() + 64;
+  for (std::size_t i = 1; i < keys_.size() && moves > 0; ++i) {
+    if (!(keys_[i] < keys_[i - 1])) continue;
+    const SortKey moved = keys_[i];
+    std::size_t to = i;
+    for (; to > 0 && moved < keys_[to - 1]; --to)
+      keys_[to] = keys_[to - 1];
+    keys_[to] = moved;
+    moves -= std::min(moves, i - to);
+  }
+  if (moves == 0) std::ranges::sort(keys_, std::less{});
+  for (std::uint32_t i = 0; i < num_jobs; ++i) {
+    order_[i] = keys_[i].job;
+    jobs_[keys_[i].job].rank = i;
+  }
+}
+
+void PromisePolicy::choose_targets(const SchedulingPass& pass) {
+  sort_jobs(pass);
   // Jobs that may be in time give up GPUs that they need not, but not for others.
   const auto others = std::ranges::find_if(
       order_, [](Claim claim) { return claim > Claim::Chance; },
@@ -453,6 +518,7 @@ void PromisePolicy::give_back(LiveJob& job) {
 }
 
 void PromisePolicy::give_base(LiveJob& job) {
+  if (!job.runs() && !may_fit(job)) return;
   if (job.claim == Claim::Stays) return give(job, job.gear);
   if (job.claim == Claim::Must) {
     const std::uint32_t gear = job.plan.blocks.front().gear;
@@ -478,7 +544,7 @@ void PromisePolicy::give_base(LiveJob& job) {
 }
 
 void PromisePolicy::give_rest(LiveJob& job) {
-  if (job.target != kNoGear || job.claim <= Claim::Must) return;
+  if (job.target != kNoGear || job.claim <= Claim::Must || !may_fit(job)) return;
   if (options_.only_promised && may_hope(job)) return;
   for (std::size_t gear = job.gears.size(); gear-- > 0;) {
     const auto number = static_cast<std::uint32_t>(gear);
@@ -556,21 +622,25 @@ void PromisePolicy::apply(SchedulingPass& pass) {
   const auto wanted = [](const LiveJob& job) {
     return job.target == kNoGear ? 0 : job.gears[static_cast<std::size_t>(job.target)].gpus.gpus.value;
   };
-  // Jobs that stop or shrink make room for others.
+  active_.clear();
   for (const std::uint32_t i : order_) {
+    if (jobs_[i].runs() || jobs_[i].target != kNoGear) active_.push_back(i);
+  }
+  // Jobs that stop or shrink make room for others.
+  for (const std::uint32_t i : active_) {
     LiveJob& job = jobs_[i];
     if (job.runs() && job.target == kNoGear) change(pass, job);
   }
-  for (const std::uint32_t i : order_) {
+  for (const std::uint32_t i : active_) {
     LiveJob& job = jobs_[i];
     if (job.runs() && !moves(job) && wanted(job) < held(job)) change(pass, job);
   }
   leave_types(pass);
-  for (const std::uint32_t i : order_) {
+  for (const std::uint32_t i : active_) {
     LiveJob& job = jobs_[i];
     if (job.gear != job.target) change(pass, job);
   }
-  for (const std::uint32_t i : order_)
+  for (const std::uint32_t i : active_)
     secure(pass, jobs_[i]);
 }
 
@@ -586,7 +656,7 @@ void PromisePolicy::leave_types(SchedulingPass& pass) {
   bool any_left = true;
   for (bool any_moved = true; any_left && any_moved;) {
     any_left = any_moved = false;
-    for (const std::uint32_t i : order_) {
+    for (const std::uint32_t i : active_) {
       if (!moves(jobs_[i])) continue;
       change(pass, jobs_[i]);
       (moves(jobs_[i]) ? any_left : any_moved) = true;
@@ -650,8 +720,12 @@ void PromisePolicy::begin_segment(const SchedulingPass& pass, LiveJob& job) {
   const SimDuration time = timing.time_for(time_for_iterations(job.left, gear.work_per_s));
   job.end = saturating(now_, time.count());
   job.works_from = saturating(now_, timing.setup.count());
-  job.speed = gear.work_per_s * share_of_training(timing) * static_cast<double>(timing.speed.here) /
-              static_cast<double>(SegmentSpeed::kFull);
+  job.speed = speed_on(gear, timing);
+}
+
+double PromisePolicy::speed_on(const Gear& gear, const SegmentTiming& timing) {
+  return gear.work_per_s * share_of_training(timing) * static_cast<double>(timing.speed.here) /
+         static_cast<double>(SegmentSpeed::kFull);
 }
 
 /// Gives a running job a plan on its gang where it has none, or where its plan has just begun.
@@ -696,7 +770,7 @@ void PromisePolicy::ask_to_wake(SchedulingPass& pass) {
       if (block.begin > now_) next = std::min(next, block.begin);
     }
   }
-  if (next != kNever) pass.wake_at(sim_time(std::max(next, now_ + 1)));
+  if (next != kNever) pass.wake_at(sim_time(std::max(next, plan_time(pass.now()) + 1)));
 }
 
 }  // namespace vtrain

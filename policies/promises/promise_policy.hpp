@@ -2,10 +2,14 @@
 /// interruptions or placement cost time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <span>
+#include <tuple>
 #include <vector>
 
 #include "policies/promises/work_plan.hpp"
@@ -23,6 +27,8 @@ struct PromiseOptions {
   /// Time between the planned end of a job and its deadline when it is promised, in run times of the job on
   /// the GPUs that it requests: 0 or more. What a job takes longer than predicted uses it up.
   double margin = 0;
+  /// True if jobs without a deadline that run when a simulation begins keep their gangs to their ends.
+  bool keeps_running = false;
 };
 
 /// Runs jobs that may be promised to be done by their deadlines.
@@ -43,6 +49,14 @@ class PromisePolicy final : public Policy {
  public:
   explicit PromisePolicy(const PromiseOptions& options) : options_(options) {}
 
+  /// Takes in live jobs. Known ones keep their plans, unless a fact has changed them. Of others those with a
+  /// promise are planned first, in the order of deadlines; a promise for which nothing fits is kept if it can
+  /// be.
+  void begin(const SchedulingPass& view) override;
+  bool can_begin_with_jobs() const override { return true; }
+  std::shared_ptr<const PolicyMemory> memory(const SchedulingPass& view,
+                                             std::span<const JobId> live) const override;
+  bool gives_promises() const override { return true; }
   void schedule(SchedulingPass& pass) override;
   ProgressRule progress_rule() const override { return ProgressRule::Policy; }
   bool supports_disruptions() const override { return true; }
@@ -50,6 +64,7 @@ class PromisePolicy final : public Policy {
 
  private:
   static constexpr std::int32_t kNoGear = -1;
+  static constexpr std::uint32_t kNoRank = std::numeric_limits<std::uint32_t>::max();
   static constexpr PlanTime kNever = std::numeric_limits<PlanTime>::max();
 
   /// Claims of jobs on GPUs, the strongest first.
@@ -66,12 +81,17 @@ class PromisePolicy final : public Policy {
   struct LiveJob {
     JobId id;
     std::vector<Gear> gears;  ///< ascending by GPUs within a pool, and by speed
+    double fastest = 0;       ///< speed of the fastest gear
+    std::int64_t least = 0;   ///< GPUs of the smallest gear
     double left = 0;          ///< iterations left when its work was last booked
     SimDuration booked{0};    ///< work booked so far
+    SimDuration run_time{0};  ///< run time when its work was last taken in, by which changes are noticed
     PlanTime deadline = kNever;
     PlanTime aim = kNever;  ///< deadline minus what is left of the margin
     WorkPlan plan;          ///< entered in the calendar
     bool has_started = false;
+    bool is_kept = false;  ///< it keeps its gang to its end, though it has no promise
+    bool is_new = false;   ///< it came with the state of the cluster, and admission has not looked at it
     std::int32_t gear = kNoGear;  ///< gear that it holds
     PlanTime end = kNever;        ///< end of its work on the gang that it holds
     double speed = 0;             ///< iterations a second on that gang
@@ -84,13 +104,27 @@ class PromisePolicy final : public Policy {
     PlanTime slack = kNever;  ///< time until its plan must hold GPUs, if it does no work until then
     PlanBlock next{};         ///< block in which that is
     std::int32_t target = kNoGear;
-    bool is_tried = false;  ///< it was stopped or could not start, and is not considered again
+    bool is_tried = false;         ///< it was stopped or could not start, and is not considered again
+    std::uint32_t rank = kNoRank;  ///< place in the order of the last pass
 
     bool runs() const { return gear != kNoGear; }
     bool promised() const { return plan.kind != WorkPlan::Kind::None; }
     bool has_deadline() const { return deadline != kNever; }
   };
 
+  struct Memory;
+
+  /// Takes over what another policy remembers.
+  void take_over(const SchedulingPass& view, const Memory& memory);
+  /// A job that waits or runs, as it shows itself.
+  LiveJob job_of(const SchedulingPass& view, JobId id) const;
+  /// Sets the gear of a running job and the end of its work there.
+  void take_gang(const SchedulingPass& view, LiveJob& job) const;
+  /// True if a fact has changed a job.
+  static bool has_changed(const SchedulingPass& view, const LiveJob& job);
+  /// Plans jobs with a promise that have no plan.
+  void plan_promised(const SchedulingPass& view);
+  void count_tenant_time(const SchedulingPass& pass);
   void begin_pass(const SchedulingPass& pass);
   void take_interruptions(const SchedulingPass& pass);
   void take_ends(SchedulingPass& pass);
@@ -100,14 +134,19 @@ class PromisePolicy final : public Policy {
   /// while they run, as not all plans fit any more.
   void drop_lost_plans();
   void take_arrivals(SchedulingPass& pass);
-  std::vector<Gear> gears_of(const SchedulingPass& pass, const Job& job) const;
+  /// Gears of a job. One that it `holds` is among them, even if it is no faster than a smaller one.
+  std::vector<Gear> gears_of(const SchedulingPass& pass, JobId id, const Allocation& holds = {}) const;
   WorkRequest request(const LiveJob& job) const;
   /// Books the work that a job has done on its gang.
   static void book(const SchedulingPass& pass, LiveJob& job);
+  /// Iterations a second of a segment, checkpoints included.
+  static double speed_on(const Gear& gear, const SegmentTiming& timing);
   static double left_now(const SchedulingPass& pass, const LiveJob& job);
 
   /// Replaces the plan of a job in the calendar.
   void set_plan(LiveJob& job, WorkPlan plan);
+  /// The plan of a running job on its gang to its end.
+  WorkPlan keep_to_end(const LiveJob& job) const;
   /// Plans a running job on its gang to its end, if that is in time and fits.
   bool try_keep(LiveJob& job);
   /// Promises a job its deadline if plans of all promised jobs fit.
@@ -127,6 +166,8 @@ class PromisePolicy final : public Policy {
 
   /// True if a job without a promise may still be in time.
   static bool may_hope(const LiveJob& job);
+  /// Sorts live jobs by their claims. O(n) where few have changed places since the last pass.
+  void sort_jobs(const SchedulingPass& pass);
   void choose_targets(const SchedulingPass& pass);
   void give_base(LiveJob& job);
   void give_back(LiveJob& job);
@@ -134,6 +175,8 @@ class PromisePolicy final : public Policy {
   bool give_refused(const SchedulingPass& pass);
   void grow();
   bool fits(const LiveJob& job, std::uint32_t gear) const;
+  /// False if no gear of the job fits.
+  bool may_fit(const LiveJob& job) const { return job.least <= std::ranges::max(left_); }
   void give(LiveJob& job, std::int32_t gear);
 
   void apply(SchedulingPass& pass);
@@ -155,13 +198,29 @@ class PromisePolicy final : public Policy {
   PromiseOptions options_;
   PlanTime now_ = 0;
   bool begun_ = false;
+  bool goes_on_ = false;             ///< it has taken over a memory, and no pass has come since
   bool any_gpus_ = true;             ///< a gang finds room wherever enough GPUs are free
   std::vector<std::int64_t> total_;  ///< GPUs by pool
   std::vector<std::int64_t> left_;   ///< GPUs not yet given in this pass, by pool
   PlanCalendar calendar_;
   std::vector<LiveJob> jobs_;         ///< live jobs
   std::vector<std::uint32_t> order_;  ///< live jobs, the strongest claim first
-  std::vector<double> tenant_gpu_s_;  ///< GPU time of tenants, by `TenantId`
+  /// Place of a job in the order.
+  struct SortKey {
+    Claim claim;
+    double key;
+    double tenant_time;
+    std::uint32_t id;
+    std::uint32_t job;
+
+    bool operator<(const SortKey& other) const {
+      return std::tie(claim, key, tenant_time, id) <
+             std::tie(other.claim, other.key, other.tenant_time, other.id);
+    }
+  };
+  std::vector<SortKey> keys_;          ///< memory of `sort_jobs`
+  std::vector<std::uint32_t> active_;  ///< jobs of `order_` that hold GPUs or get some
+  std::vector<double> tenant_gpu_s_;   ///< GPU time of tenants, by `TenantId`
   PlanTime last_pass_ = 0;
 };
 

@@ -113,6 +113,12 @@ bool SegmentAccounting::has_costs() const {
   return false;
 }
 
+bool SegmentAccounting::may_have_costs() const {
+  const bool may_spread = placement_.info().knows_nodes && !placement_.packs_gangs();
+  return has_costs() || disruptions_.interruption_cost.may_cost(disruptions_.checkpoint_times) ||
+         (may_spread && placement_speed_ != nullptr);
+}
+
 const SegmentTiming& SegmentAccounting::begin(JobId id, GpuCount num_gpus, std::span<const NodeShare> shares,
                                               SimTime now, SimDuration attained) {
   const Job& job = jobs_[id.value];

@@ -75,6 +75,8 @@ class SegmentAccounting {
   SegmentTiming next_segment(JobId job, GpuCount num_gpus, std::span<const NodeShare> shares) const;
   /// True if interruptions, checkpoints or the places of gangs may cost some job time.
   bool has_costs() const;
+  /// True if they may cost a job time that is still to come.
+  bool may_have_costs() const;
   /// Copies the state of a job's accounts.
   State state(JobId job) const { return {overheads_[job.value], starts_[job.value]}; }
   /// Takes the end of a segment back.

@@ -1,6 +1,5 @@
 /// The nodes of a Slurm cluster, from the output of its commands.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -43,18 +42,6 @@ std::string_view first_line(std::string_view text) {
   return lines.next().value_or(false) ? lines.line() : std::string_view();
 }
 
-/// True if nodes in this state are not available now: `DOWN*`, `IDLE+DRAIN`, `drng`, `fail`, `maint`. A node
-/// that saves power (`IDLE+POWERED_DOWN`, `idle~`) is available: Slurm starts it for jobs.
-bool is_out_of_service(std::string_view state) {
-  constexpr std::array<std::string_view, 5> kBeginnings = {"down", "drain", "drng", "fail", "maint"};
-  const std::string lower = lower_case(state);
-  const std::vector<std::string_view> flags = split(lower, '+');
-  return std::any_of(flags.begin(), flags.end(), [&](std::string_view flag) {
-    return std::any_of(kBeginnings.begin(), kBeginnings.end(),
-                       [flag](std::string_view beginning) { return flag.starts_with(beginning); });
-  });
-}
-
 /// Nodes of a Slurm cluster, collected as they are read.
 class SlurmNodes {
  public:
@@ -62,7 +49,7 @@ class SlurmNodes {
   Result<void> add(std::string_view name, const std::vector<SlurmGpus>& gpus, std::string_view state) {
     if (nodes_.knows(name)) return {};
     if (auto named = nodes_.name(name); !named) return named;
-    if (!gpus.empty() && is_out_of_service(state)) ++out_of_service_;
+    if (!gpus.empty() && keeps_jobs_away(state)) ++out_of_service_;
     if (gpus.size() > 1) ++mixed_;
     if (gpus.empty()) return nodes_.add(1, 0, "");
     for (const SlurmGpus& part : gpus) {

@@ -1,6 +1,7 @@
 /// Checkpoints: the intervals at which jobs save their state, and the time that this takes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -74,6 +75,10 @@ class CheckpointTimes {
   /// Time of one periodic checkpoint of a job.
   SimDuration periodic_checkpoint_time(const Job& job) const {
     return periodic_ ? *periodic_ : state_transfer_time(job);
+  }
+  /// True if saving and loading the state of some model takes time.
+  bool any_state_transfer() const {
+    return std::ranges::any_of(by_model_, [](SimDuration time) { return time.count() > 0; });
   }
   /// Time to save all of a job's state, and to load it; 0 unless computed from models.
   SimDuration state_transfer_time(const Job& job) const {

@@ -55,6 +55,10 @@ class InterruptionCost {
 
   /// Rule of the cost.
   const InterruptionRule& rule() const { return rule_; }
+  /// True if it may cost some job time.
+  bool may_cost(const CheckpointTimes& times) const {
+    return rule_.kind == InterruptionRule::Kind::Checkpoint ? times.any_state_transfer() : !rule_.is_free();
+  }
   /// Cost after a preemption or at a change of size: the state is saved, and loaded by `num_gpus`.
   SimDuration restart_time(const Job& job, GpuCount num_gpus, const CheckpointTimes& times) const;
   /// Cost after a failure: no state was saved, the last checkpoint is loaded.

@@ -72,6 +72,7 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
   if (options.reasons.any())
     reasons_.emplace(options.reasons, *this, policy, gangs_.placement(), rule_ != ProgressRule::Duration);
   if (options.reasons.watched != nullptr) explained_ = options.reasons.job;
+  expects_more_ = options.expects_more;
   grow();
 }
 
@@ -87,13 +88,14 @@ void SimulationEngine::grow() {
   if (accounting_) {
     accounting_->grow();
     overheads_ = accounting_->overheads();
-    has_costs_ = accounting_->has_costs();
+    has_costs_ = options_.expects_more ? accounting_->may_have_costs() : accounting_->has_costs();
   }
   show_submitted();
 }
 
 void SimulationEngine::restore(const SimulationState& state) {
   now_ = state.now;
+  memory_ = state.memory.get();
   next_arrival_ = static_cast<std::uint32_t>(state.jobs.size());
   show_submitted();
   std::vector<JobId> in_order;
@@ -183,6 +185,7 @@ void SimulationEngine::begin_policy() {
         "must begin with an empty cluster: it remembers more of jobs than can be seen in them");
   }
   policy_.begin(*this);
+  memory_ = nullptr;
   if (reasons_) reasons_->note_waiting(waiting_);
 }
 
@@ -718,6 +721,8 @@ void SimulationEngine::schedule_end(JobId job) {
   const SimTime begin = progress.resumed;
   ++progress.run;
   if (!ends_jobs()) {
+    if (const SpeedByGpus* const levels = curve(job))
+      progress.speed = levels->iterations_per_s(progress.num_gpus);
     if (accounting_) accounting_->begin(job, progress.num_gpus, gangs_.shares(job), begin, progress.attained);
     return;
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -60,6 +61,12 @@ class SimulationEngine final : public SchedulingPass {
   JobOutcome outcome(JobId job) const;
   /// A job that runs or waits, in the form that `restore` takes.
   LiveJob live_job(JobId job) const;
+  /// Memory of the policy, with jobs numbered by their places in `live`.
+  std::shared_ptr<const PolicyMemory> policy_memory(std::span<const JobId> live) const {
+    return policy_.memory(*this, live);
+  }
+  /// Tells policies that no job comes after those of the workload.
+  void expect_no_more() { expects_more_ = false; }
   /// Nodes out of service, ascending.
   std::vector<NodeId> out_of_service() const;
   /// Returns the result. No event may be left.
@@ -77,6 +84,7 @@ class SimulationEngine final : public SchedulingPass {
   [[noreturn]] void refuse(JobId job, std::string_view rule) const override;
   void reject(JobId job, std::optional<SimTime> earliest_deadline) override;
   void promise(JobId job) override;
+  bool has_promise(JobId job) const override { return result_.outcomes[job.value].has_promise(); }
   void complete(JobId job, SimTime job_end, SimTime finished) override;
   void preempt(JobId job) override;
   void requeue(JobId job) override;

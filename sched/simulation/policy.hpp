@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@
 namespace vtrain {
 
 struct ClusterSpec;
+struct NodeCalendar;
 struct TenantTree;
 class GpusByType;
 
@@ -48,6 +50,12 @@ struct Allocation {
 inline SimDuration time_on_gpus(const Job& job) {
   return std::min(job.duration, job.time_limit());
 }
+
+/// Knowledge of a policy beyond what jobs show, as a value. Each policy has a type of its own.
+class PolicyMemory {
+ public:
+  virtual ~PolicyMemory() = default;
+};
 
 /// One scheduling pass, at one instant: the state that a policy sees and its calls that change it. It is
 /// valid during one call of `Policy::schedule`. At an instant all ends come first, then changes of nodes,
@@ -159,12 +167,20 @@ class SchedulingPass {
   const Job& job(JobId job) const { return jobs_[job.value]; }
   /// All jobs submitted so far, by `JobId`.
   std::span<const Job> jobs() const { return jobs_; }
-  /// True if later jobs are known. For policies that reproduce a simulator which looks ahead at the trace.
-  bool more_to_come() const { return more_to_come_; }
+  /// True if later jobs are known or expected (`SimulationOptions::expects_more`). For policies that
+  /// reproduce a simulator which looks ahead at the trace.
+  bool more_to_come() const { return more_to_come_ || expects_more_; }
   /// Jobs that hold GPUs when `Policy::begin` is called, in the order of their ids. Valid only there.
   std::span<const JobId> running() const { return running_; }
   /// Jobs that wait when `Policy::begin` is called, in the order of their ids. Valid only there.
   std::span<const JobId> waiting() const { return waiting_; }
+  /// Memory of the policy whose simulation the state comes from, when `Policy::begin` is called; null if
+  /// there is none. Its jobs are numbered as here. Valid only there.
+  const PolicyMemory* memory() const { return memory_; }
+  /// True if a policy promised to meet the job's deadline.
+  virtual bool has_promise(JobId /*job*/) const { return false; }
+  /// True if the job ever held GPUs.
+  bool has_started(JobId job) const { return progress_[job.value].run > 0; }
   /// State of a job now.
   JobState state(JobId job) const { return progress_[job.value].state; }
   /// True if the job waits or runs.
@@ -249,7 +265,7 @@ class SchedulingPass {
   bool explains(JobId job) const { return job == explained_; }
   /// Ends the replay because the decision on a job breaks a rule. `rule` names it, as part of a sentence.
   [[noreturn]] virtual void refuse(JobId job, std::string_view rule) const = 0;
-  /// Iterations still to do under `ProgressRule::Iterations`.
+  /// Iterations that an elastic job has still to do, under `ProgressRule::Iterations` and `Policy`.
   double remaining_iterations(JobId job) const {
     const JobProgress& progress = progress_[job.value];
     const double left = static_cast<double>(jobs_[job.value].iterations) - progress.iterations;
@@ -264,7 +280,7 @@ class SchedulingPass {
   struct JobProgress {
     SimTime resumed{};        ///< start of the current segment
     SimDuration attained{0};  ///< time on GPUs in earlier segments
-    double iterations = 0;    ///< iterations of earlier segments, under `ProgressRule::Iterations`
+    double iterations = 0;    ///< iterations of earlier segments of an elastic job
     double speed = 0;         ///< iterations a second in this segment
     GpuCount num_gpus{0};     ///< GPUs held in this segment
     std::uint32_t run = 0;    ///< number of starts so far; tells a stale end event from a live one
@@ -280,7 +296,9 @@ class SchedulingPass {
   bool takes_any_gpus_ = true;                ///< value of `takes_any_gpus()`
   bool has_costs_ = false;                    ///< value of `has_costs()`
   bool shares_gpus_ = false;                  ///< value of `shares_gpus()`
-  bool more_to_come_ = false;                 ///< value of `more_to_come()`
+  bool more_to_come_ = false;                 ///< later jobs are known
+  bool expects_more_ = false;                 ///< value of `SimulationOptions::expects_more`, until the end
+  const PolicyMemory* memory_ = nullptr;      ///< value of `memory()`
   JobId explained_{};                         ///< job that `explains` names, if any
   std::vector<JobId> running_;                ///< value of `running()`
   std::vector<JobId> waiting_;                ///< value of `waiting()`
@@ -325,6 +343,14 @@ class Policy {
   virtual void begin(const SchedulingPass& /*view*/) {}
   /// True if `begin` takes in jobs that run and wait. Otherwise the policy can only begin with none.
   virtual bool can_begin_with_jobs() const { return false; }
+  /// Memory with which a new policy of equal parameters goes on exactly as this one would. Jobs are numbered
+  /// by their places in `live`, the live jobs in the order of their ids. Null: what jobs show suffices.
+  virtual std::shared_ptr<const PolicyMemory> memory(const SchedulingPass& /*view*/,
+                                                     std::span<const JobId> /*live*/) const {
+    return {};
+  }
+  /// True if it promises to meet deadlines (`SchedulingPass::promise`). Only a promise then counts as a yes.
+  virtual bool gives_promises() const { return false; }
   /// Called once at every instant at which something arrived or ended, nodes changed, or a pass was requested
   /// with `wake_at`.
   virtual void schedule(SchedulingPass& pass) = 0;
@@ -361,6 +387,12 @@ class Policy {
                                                  const TenantTree&) const {
     return std::vector<std::string>{};
   }
+  /// Takes in, before the first pass, nodes that are kept for some users or that take no jobs. False if the
+  /// policy knows no nodes by name, so that none are kept. Error: a node that it does not know.
+  virtual Result<bool> follow(const NodeCalendar&) { return false; }
+  /// A new policy of the same arguments and calendar, which reads no file again. Null if it must be made of
+  /// its arguments. Threads may call it together.
+  virtual std::unique_ptr<Policy> fresh() const { return nullptr; }
   /// Returns paths of files that it was made of and that no parameter of its own names: those of a folder.
   virtual std::vector<std::string> files() const { return {}; }
   /// True if failures, checkpoints and costs of interruption may disrupt its jobs. Under

@@ -113,12 +113,14 @@ struct Simulation::Parts {
         cluster(of),
         options(how),
         rule(policy.progress_rule()),
+        takes_facts(rule != ProgressRule::Policy || policy.can_begin_with_jobs()),
         engine(workload, cluster, policy, options, &workload) {}
 
   Workload workload;
   const ClusterSpec cluster;
   const SimulationOptions options;
   const ProgressRule rule;
+  const bool takes_facts;  ///< facts about jobs may be told
   SimulationEngine engine;
   SimTime reached = SimTime::min();    ///< time that `run_until` has reached
   SimTime last_fact = SimTime::min();  ///< time of the last fact
@@ -195,7 +197,7 @@ Result<void> Simulation::tell(SimTime time, const Fact& fact) {
                    .message = expected_found(fmt::format("a number below {}", parts_->workload.jobs.size()),
                                              std::to_string(job->value))});
     }
-    if (parts_->rule == ProgressRule::Policy) {
+    if (!parts_->takes_facts) {
       return fail({.field = fmt::format("policy '{}'", parts_->options.policy_name),
                    .message = "ends jobs itself, so that nothing can be told of them"});
     }
@@ -262,14 +264,17 @@ std::vector<JobId> Simulation::live() const {
 SimulationState Simulation::state() const {
   SimulationState state{.now = std::max(parts_->reached, parts_->engine.now()),
                         .out_of_service = parts_->engine.out_of_service()};
-  for (const JobId job : live())
+  const std::vector<JobId> ids = live();
+  for (const JobId job : ids)
     state.jobs.push_back(parts_->engine.live_job(job));
+  state.memory = parts_->engine.policy_memory(ids);
   return state;
 }
 
 Result<SimulationResult> Simulation::finish() {
   std::optional<SimulationResult> result;
   auto finished = parts_->attempt([&] {
+    parts_->engine.expect_no_more();
     for (SimTime next = parts_->engine.next(); next != SimulationEngine::kNever; next = parts_->engine.next())
       parts_->engine.step(next);
     result = parts_->engine.finish();

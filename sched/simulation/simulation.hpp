@@ -51,6 +51,8 @@ struct SimulationOptions {
   const RunTimeErrors* run_time_errors = nullptr;
   /// Tenants that share the cluster, for policies; null: none. Outlives the simulation.
   const TenantTree* tenants = nullptr;
+  /// Jobs may be submitted until `Simulation::finish` is called. Policies see it as `more_to_come`.
+  bool expects_more = false;
   /// Counter of jobs that have ended, for a reader in another thread. May be null.
   std::atomic<std::int64_t>* jobs_done = nullptr;
   /// Receivers of the reasons for which jobs wait. They outlive the simulation, and change no result. The
@@ -103,8 +105,8 @@ using Fact = std::variant<JobEnded, JobCancelled, JobChanged, NodeDown, NodeUp>;
 
 /// A job that runs or waits, with its outcome so far.
 struct LiveJob {
-  JobOutcome outcome{};   ///< outcome so far, with state `Running` or `Waiting`
-  double iterations = 0;  ///< iterations of earlier segments, under `ProgressRule::Iterations`
+  JobOutcome outcome{};                   ///< outcome so far, with state `Running` or `Waiting`
+  double iterations = 0;                  ///< iterations of earlier segments of an elastic job
   SegmentAccounting::State accounting{};  ///< state of its accounts, where something costs jobs time
   bool has_started = false;               ///< true if it ever held GPUs
   // Of a job that runs:
@@ -119,6 +121,8 @@ struct SimulationState {
   /// The first jobs of the workload, in its order; those after them are submitted later than `now`.
   std::vector<LiveJob> jobs{};
   std::vector<NodeId> out_of_service{};  ///< ascending
+  /// Memory of the policy, for another of equal parameters; null: it begins with what the jobs show.
+  std::shared_ptr<const PolicyMemory> memory{};
 };
 
 /// A replay that continues as jobs and facts come in. Its clock is simulated: events happen only in
@@ -165,8 +169,8 @@ class Simulation {
   const Workload& workload() const;
   /// Outcome of a job so far.
   JobOutcome outcome(JobId job) const;
-  /// All that another simulation needs to continue from here, except the policy's memory and jobs that are no
-  /// longer live. The ids are those of `live`.
+  /// All that another simulation with a policy of equal parameters needs to continue from here, except jobs
+  /// that are no longer live. The ids are those of `live`.
   SimulationState state() const;
   /// Ids of the live jobs, ascending.
   std::vector<JobId> live() const;

@@ -268,7 +268,8 @@ TEST_CASE("decide: states that cannot be exit 2 with file, line, field, expected
 TEST_CASE("decide: policies that cannot begin in the middle exit 2 and name those that can") {
   const TemporaryFolder work;
   work.write("s.json", kState);
-  for (const std::string policy : {"las", "edf", "elasticflow", "chronus", "easy:planning=hosts"}) {
+  for (const std::string policy :
+       {"las", "edf", "elasticflow:admission=batch", "chronus", "easy:planning=hosts"}) {
     CAPTURE(policy);
     const auto result = run_vtrain("decide s.json --policy " + policy, work.path());
     CAPTURE(result.err);

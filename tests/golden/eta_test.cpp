@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -122,8 +123,7 @@ TEST_CASE("eta: the text says what happens, and bad input is refused with its pl
   const TemporaryFolder work;
   work.write("jobs.txt", kJobs);
   work.write("nodes.txt", kNodes);
-  const auto text =
-      run_vtrain("eta --now jobs.txt nodes.txt --policy fifo --report page.html", work.path());
+  const auto text = run_vtrain("eta --now jobs.txt nodes.txt --policy fifo --report page.html", work.path());
   const std::string page = slurp(work / "page.html");
   CHECK(page.find("2: starts in 30 m 00 s (nine in ten times within 30 m 00 s), ends in 1 h 00 m") !=
         std::string::npos);
@@ -140,7 +140,7 @@ TEST_CASE("eta: the text says what happens, and bad input is refused with its pl
     return result.err;
   };
   CHECK(problem("--now jobs.txt").find("expected nodes with GPUs") != std::string::npos);
-  CHECK(problem("--now jobs.txt nodes.txt --policy elasticflow").find("a policy that can begin with") !=
+  CHECK(problem("--now jobs.txt nodes.txt --policy edf").find("a policy that can begin with") !=
         std::string::npos);
   CHECK(problem("--now jobs.txt nodes.txt --job 17")
             .find("expected a pending job that can start, found '17'") != std::string::npos);
@@ -183,6 +183,125 @@ TEST_CASE("eta: a back-test of a queue that keeps to its limits has no errors") 
   work.write("without.csv", "job_id,tenant,submit_s,num_gpus,duration_s\n1,t,0,1,10\n");
   CHECK(problem("without.csv --cluster 1x1:a100").find("expected a log with recorded starts") !=
         std::string::npos);
+}
+
+TEST_CASE("eta: a model that a job names gives its run time, with the predictor's interval as spread") {
+  const TemporaryFolder work;
+  work.write("nodes.txt", "NodeName=a CPUTot=8 Gres=gpu:h100:8 State=ALLOCATED AllocTRES=cpu=8,gres/gpu=8\n");
+  std::string jobs = kJobs;
+  const std::string limit = "TimeLimit=01:00:00";
+  jobs.replace(jobs.find(limit), limit.size(),
+               "Comment=vtrain: model=llama3.1-8b global_batch=64 iterations=5000 TimeLimit=UNLIMITED");
+  work.write("jobs.txt", jobs);
+  const json plan = run_json("plan llama3.1-8b --cluster 1x8:h100 --global-batch 64", work)["best"];
+  const double low = plan["iteration_time_interval_s"]["low"].get<double>();
+  const double high = plan["iteration_time_interval_s"]["high"].get<double>();
+  // The median of a log-normal time is the root of the product of its ends.
+  const double median = 5000 * std::sqrt(low * high);
+  const json answer = answer_of("--policy fifo --samples 2000", work);
+  CHECK(answer["assumptions"][0] == "run times from: model for 1 job, time limit for 2 jobs");
+  // Job 1 has held its GPUs since 10:00, far less than any of its times.
+  const double start = answer["jobs"][0]["start"]["p50"].get<double>() - kNow + 30 * kMinute;
+  CHECK(start == doctest::Approx(median).epsilon(0.03));
+  // A tenth of normal variables is above 1.2816 standard deviations, a twentieth above 1.6449.
+  const double p90 = median * std::exp(std::log(high / low) / 2 * 1.2816 / 1.6449);
+  CHECK(answer["jobs"][0]["start"]["p90"].get<double>() - kNow + 30 * kMinute ==
+        doctest::Approx(p90).epsilon(0.04));
+
+  // A row of a file goes before the comment; a pattern finds jobs by name. Limits end jobs.
+  work.write("models.csv",
+             "job,model,global_batch,tokens,iterations,plan\n"
+             "1,llama3.1-8b,64,,100,\n"
+             "ha*f,llama3.1-8b,,1t,,\n"
+             "other,llama3.1-8b,,1t,,\n");
+  const json rows = answer_of("--policy fifo --models models.csv", work);
+  CHECK(rows["assumptions"][0] == "run times from: model for 2 jobs, time limit for 1 job");
+  CHECK(rows["jobs"][1]["run_time_from"] == "model");
+  // A trillion tokens on four GPUs take longer than its limit of two hours.
+  CHECK(rows["jobs"][1]["run_time_s"] == json{{"p5", 7200.0}, {"p50", 7200.0}, {"p95", 7200.0}});
+  const std::string assumed = rows["assumptions"].dump();
+  CHECK(assumed.find("jobs that end at their limits before the predicted end") != std::string::npos);
+  CHECK(assumed.find("rows of --models that no job matches") != std::string::npos);
+}
+
+TEST_CASE("eta: a model that tells no run time is counted, and the next source takes its place") {
+  const TemporaryFolder work;
+  work.write("nodes.txt", kNodes);
+  const auto assumed_with = [&](const std::string& comment, const std::string& nodes) {
+    std::string jobs = kJobs;
+    jobs.replace(jobs.find("TimeLimit=00:30:00"), 0, "Comment=" + comment + " ");
+    work.write("jobs.txt", jobs);
+    work.write("nodes.txt", nodes);
+    const json answer = answer_of("--policy fifo --samples 10", work);
+    CHECK(answer["jobs"][0]["run_time_from"] == "time limit");
+    CHECK(answer["jobs"][0]["end"] == times(60, 60));
+    return answer["assumptions"].dump();
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    CAPTURE(text);
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(has(assumed_with("vtrain: model=lama9 tokens=1B", kNodes), "not understood: model: "));
+  CHECK(has(assumed_with("vtrain: model=llama3.1-8b", kNodes), "tokens: missing, as are iterations"));
+  CHECK(has(assumed_with("vtrain: model=llama3.1-8b tokens=1B speed=9", kNodes), "found 'speed=9'"));
+  CHECK(has(assumed_with("vtrain: model=llama3.1-405b global_batch=8 iterations=9", kNodes),
+            "model tells no run time: llama3.1-405b on 8 GPUs: "));
+  const std::string unknown = "NodeName=a CPUTot=8 Gres=gpu:q7:8 State=ALLOCATED AllocTRES=gres/gpu=8\n";
+  CHECK(has(assumed_with("vtrain: model=llama3.1-8b tokens=1B", unknown), "no profile of GPUs 'q7'"));
+  CHECK(has(assumed_with("vtrain: model=llama3.1-8b global_batch=8 iterations=9 plan=tensor=3,micro-batch=1",
+                         kNodes),
+            "tensor 3"));
+  // Comments without the word are other people's.
+  CHECK(!has(assumed_with("model=llama3.1-8b", kNodes), "model"));
+}
+
+TEST_CASE("eta: bad rows of --models are refused with file, line and field") {
+  const TemporaryFolder work;
+  work.write("jobs.txt", kJobs);
+  work.write("nodes.txt", kNodes);
+  const auto problem = [&work](const std::string& table) {
+    work.write("models.csv", table);
+    const auto result = run_vtrain("eta --now jobs.txt nodes.txt --models models.csv", work.path());
+    CHECK(result.exit_code == 2);
+    CHECK(result.out.empty());
+    return result.err;
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    CAPTURE(text);
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(has(problem("job,tokens\n1,1B\n"), "model"));
+  CHECK(has(problem("job,model,speed\n1,llama3-8b,1\n"), "models.csv: speed: expected job, model"));
+  CHECK(has(problem("job,model,tokens\n1,lama,1B\n"), "models.csv:2: model: "));
+  CHECK(has(problem("job,model,tokens\n1,llama3-8b,-1B\n"), "models.csv:2: tokens: "));
+  CHECK(has(problem("job,model,iterations\n1,llama3-8b,0\n"), "models.csv:2: iterations: "));
+  CHECK(has(problem("job,model,tokens,iterations\n1,llama3-8b,1B,5\n"), "one of them is enough"));
+  CHECK(has(problem("job,model,tokens\n1,llama3-8b,1B\n1,llama3-8b,2B\n"),
+            "models.csv:3: job: '1' comes twice"));
+  CHECK(has(problem("job,model,tokens\n,llama3-8b,1B\n"), "models.csv:2: job: missing"));
+  CHECK(has(problem("job,model,tokens\n1,llama3-8b\n"), "models.csv:2: "));
+  CHECK(has(problem("job,model,tokens,plan\n1,llama3-8b,1B,tensor\n"), "models.csv:2: plan: "));
+}
+
+TEST_CASE("eta: another plan and fewer GPUs come with predicted times") {
+  const TemporaryFolder work;
+  // Node a is full until 11:00, node b has four free GPUs.
+  work.write("nodes.txt",
+             "NodeName=a CPUTot=8 Gres=gpu:h100:8 State=ALLOCATED AllocTRES=gres/gpu=8\n"
+             "NodeName=b CPUTot=8 Gres=gpu:h100:4 State=IDLE\n");
+  work.write("jobs.txt", kJobs);
+  work.write("models.csv",
+             "job,model,global_batch,iterations,plan\n"
+             "2,llama3.1-8b,64,100,\"tensor=8,micro-batch=1,recompute=full\"\n");
+  const json answer = answer_of("--policy fifo --samples 10 --job 2 --models models.csv", work);
+  const json& found = answer["suggestions"];
+  REQUIRE(found.size() == 2);
+  CHECK(found[0]["change"].get<std::string>().starts_with("the plan tensor 1, pipeline 4"));
+  CHECK(found[0]["price"].get<std::string>().starts_with("takes "));
+  CHECK(found[0]["start"] == times(30, 30));
+  CHECK(found[1]["change"] == "4 GPUs");
+  CHECK(found[1]["price"].get<std::string>().find(" in place of ") != std::string::npos);
+  CHECK(found[1]["start"] == times(0, 0));
 }
 
 TEST_CASE("eta: a back-test compares with the scheduler's own estimates") {

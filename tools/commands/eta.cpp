@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,10 @@
 #include "tools/format/trace_description.hpp"
 #include "tools/live/backtest.hpp"
 #include "tools/live/cluster_now.hpp"
+#include "tools/live/kueue_now.hpp"
 #include "tools/live/read_state.hpp"
 #include "tools/live/suggestions.hpp"
+#include "tools/options/options.hpp"
 #include "tools/report/eta_page.hpp"
 
 namespace vtrain {
@@ -43,6 +46,9 @@ struct EtaArguments {
   std::string placement = "count";
   std::string at;
   std::string job;
+  std::string models;
+  std::string zone;
+  PricingArguments pricing{};
   std::string report;
   TraceArguments log{};
   std::vector<std::string> estimates;
@@ -58,6 +64,9 @@ struct Estimate {
   ClusterNow cluster{};
   EtaAnswer answer{};
   std::int64_t past_jobs = 0;
+  std::string policy{};                   ///< spec as given
+  std::vector<std::string> used_files{};  ///< files of --now that the policy has read
+  std::int64_t unused_files = 0;          ///< files for a policy that is not asked for
   std::vector<Suggestion> suggestions{};  ///< of the job that was asked for
 
   const Job& job(JobId id) const { return cluster.question.workload.jobs[id.value]; }
@@ -71,19 +80,58 @@ Result<std::optional<std::int64_t>> parse_at(const std::string& text) {
   return *seconds;
 }
 
+/// The spec with the files of a state as parameters, where the policy reads such files and the spec names
+/// none.
+std::string with_policy_files(const std::string& spec, const LiveState& state) {
+  const auto policy = PolicyRegistry::built_in().parse(spec);
+  if (!policy || state.policy_files.empty()) return spec;
+  const auto& known = policy->policy().parameters;
+  std::string text = spec;
+  const auto is_known = [&](std::string_view name) {
+    return std::ranges::find(known, name, &PolicyParameter::name) != known.end();
+  };
+  if (!is_known("conf") || !(*policy)["folder"].empty()) return spec;
+  for (const auto& [name, file] : state.policy_files) {
+    if (!is_known(name) || !(*policy)[name].empty()) continue;
+    text += fmt::format("{}{}={}", text.find(':') == std::string::npos ? ":" : ",", name, file);
+  }
+  return text;
+}
+
+/// The spec with the instant of time 0, where the policy reads dates and the spec names none.
+std::string with_origin(const std::string& spec, std::int64_t origin) {
+  const auto policy = PolicyRegistry::built_in().parse(spec);
+  if (!policy) return spec;
+  const auto& known = policy->policy().parameters;
+  if (std::ranges::find(known, std::string_view("origin"), &PolicyParameter::name) == known.end() ||
+      !(*policy)["origin"].empty())
+    return spec;
+  return fmt::format("{}{}origin={}", spec, spec.find(':') == std::string::npos ? ":" : ",", origin);
+}
+
 Result<Estimate> make_estimate(const EtaArguments& arguments) {
-  const auto state = read_live_state(arguments.now);
+  const auto zone = arguments.zone.empty() ? Result<TimeZone>(kUtc) : TimeZone::find(arguments.zone);
+  if (!zone) return fail(in_option("--time-zone", zone.error()));
+  const auto state = read_live_state(arguments.now, *zone);
   if (!state) return fail(in_option("--now", state.error()));
   RunTimeBook book;
   for (const DumpedJob& job : state->jobs)
     book.add(job);
   if (!arguments.history.empty()) {
-    const auto past = read_live_state(arguments.history);
+    const auto past = read_live_state(arguments.history, *zone);
     if (!past) return fail(in_option("--history", past.error()));
     for (const DumpedJob& job : past->jobs)
       book.add(job);
   }
   ClusterNowOptions options;
+  options.pricing = arguments.pricing;
+  std::optional<JobModels> models;
+  if (!arguments.models.empty()) {
+    auto read = JobModels::read(arguments.models);
+    if (!read) return fail(in_option("--models", read.error()));
+    models = *std::move(read);
+    options.models = &*models;
+  }
   const auto at = parse_at(arguments.at);
   if (!at) return fail(at.error());
   options.now = *at;
@@ -95,11 +143,23 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
     if (!cluster) return fail(in_option("--cluster", cluster.error()));
     options.cluster = *std::move(cluster);
   }
+  const std::string spec = with_policy_files(arguments.policy, *state);
+  const auto policy = PolicyRegistry::built_in().parse(spec);
+  options.policy_names_nodes = policy && policy->policy().follows_requests;
+  // It chooses GPU types, whatever jobs ask for.
+  options.counts_types = policy && policy->policy().name == "kueue";
+  const bool is_kueue = options.counts_types && (*policy)["objects"].empty() && !state->kubernetes.empty();
   auto cluster = make_cluster_now(*state, book, options);
   if (!cluster) return fail(in_option("--now", cluster.error()));
-  cluster->question.policy = arguments.policy;
-  const auto policy = PolicyRegistry::built_in().parse(arguments.policy);
-  if (policy && policy->policy().follows_requests) {
+  cluster->question.policy = with_origin(spec, cluster->origin);
+  if (is_kueue) {
+    auto objects = make_kueue_objects(*state, *cluster);
+    if (!objects) return fail(in_option("--now", objects.error()));
+    cluster->question.make_policy = [objects = *std::move(objects)](const PolicyArguments& given) {
+      return make_kueue_live(given, objects);
+    };
+  }
+  if (options.policy_names_nodes) {
     for (const DumpedPartition& partition : state->partitions) {
       if (partition.state == "UP") cluster->partitions.push_back(partition.name);
     }
@@ -109,14 +169,31 @@ Result<Estimate> make_estimate(const EtaArguments& arguments) {
   cluster->question.threads = arguments.threads;
   auto answer = estimate_starts(cluster->question, PolicyRegistry::built_in());
   if (!answer) return fail(in_option("--policy", answer.error()));
-  return Estimate{*std::move(cluster), *std::move(answer), book.num_jobs()};
+  // Jobs of which the policy says that somebody must act are no estimates.
+  for (const JobEta& each : answer->jobs) {
+    if (each.words.needs_somebody)
+      cluster->stuck.push_back(
+          {std::string(cluster->question.workload.jobs[each.job.value].name), each.words.text});
+  }
+  std::erase_if(answer->jobs, [](const JobEta& each) { return each.words.needs_somebody; });
+  std::set<std::string> used;
+  std::set<std::string> unused;
+  for (const auto& [name, file] : state->policy_files)
+    (spec.find(fmt::format("{}={}", name, file)) == std::string::npos ? unused : used).insert(file);
+  std::erase_if(unused, [&](const std::string& file) { return used.contains(file); });
+  return Estimate{*std::move(cluster), *std::move(answer),         book.num_jobs(),
+                  arguments.policy,    {used.begin(), used.end()}, std::ssize(unused)};
 }
 
 /// Reason for which a job does not start now, as a part of a sentence.
-std::string why_text(const Estimate& estimate, const ReasonChange& change) {
+std::string why_text(const Estimate& estimate, const JobEta& eta) {
+  const ReasonChange& change = eta.now;
+  const bool has_words = change.reason != WaitReason::None && change.reason != WaitReason::TooLarge;
+  if (has_words && !eta.words.text.empty()) return eta.words.text;
   const Job& job = estimate.job(change.job);
-  if (job.submit > estimate.cluster.question.state.now) return "it may not start earlier (BeginTime)";
   const std::string& told = estimate.cluster.reasons[change.job.value];
+  if (job.submit > estimate.cluster.question.state.now)
+    return fmt::format("it may not start earlier ({})", told);
   switch (change.reason) {
     case WaitReason::None:
       return "it starts now";
@@ -171,6 +248,14 @@ std::vector<std::string> assumptions_of(const Estimate& estimate) {
     parts.push_back(fmt::format("{} for {}", name_of(source), count_of(count, "job")));
   list.push_back(fmt::format("run times from: {}", fmt::join(parts, ", ")));
   list.emplace_back("no job comes after those in the files");
+  if (const auto kept = std::ssize(estimate.cluster.question.calendar.reservations); kept > 0)
+    list.push_back(fmt::format("{} {}{} kept", count_of(kept, "reservation"), kept == 1 ? "is" : "are",
+                               estimate.answer.follows_calendar ? "" : " not"));
+  if (estimate.unused_files > 0)
+    list.push_back(fmt::format("{} with rules of Slurm not used by {}",
+                               count_of(estimate.unused_files, "file"), estimate.policy));
+  if (!estimate.used_files.empty())
+    list.push_back(fmt::format("rules of {}", fmt::join(estimate.used_files, ", ")));
   for (const auto& [text, count] : estimate.cluster.assumed)
     list.push_back(count > 1 ? fmt::format("{}: {}", text, count) : text);
   return list;
@@ -239,13 +324,13 @@ void print_table(const Estimate& estimate, bool is_of_one_job, std::FILE* stream
     table.add_row({std::string(job.name), job.user ? workload.users[job.user.value] : "",
                    std::to_string(job.num_gpus.value), from_now(estimate, each.start.p50),
                    from_now(estimate, each.start.p90), from_now(estimate, each.end.p50),
-                   from_now(estimate, each.end.p90), why_text(estimate, each.now)});
+                   from_now(estimate, each.end.p90), why_text(estimate, each)});
   }
   const EtaQuestion& question = estimate.cluster.question;
   print_text(stream, "{}\n\n{}{}{}\n{}", wrap_text(headline(estimate), text_columns()),
              labelled_lines(
                  "now", {clock_text(estimate.cluster.now), fmt::format("{} running", num_running(question))}),
-             labelled_lines("policy", {question.policy}) +
+             labelled_lines("policy", {estimate.policy}) +
                  labelled_lines("cluster", {question.cluster.describe(),
                                             fmt::format("placement {}", info_of(question.placement).name)}),
              assumed_lines(assumptions_of(estimate)), table.to_string());
@@ -267,6 +352,16 @@ ordered_json time_json(const Estimate& estimate, const LikelyTime& time) {
   return {{"p50", value(time.p50)}, {"p90", value(time.p90)}};
 }
 
+/// Median of a job's run times with the range of nine in ten.
+ordered_json run_time_json(const Estimate& estimate, JobId job) {
+  const std::vector<SimDuration>& values = estimate.cluster.question.run_times[job.value].values;
+  const auto at = [&](double part) {
+    const auto place = static_cast<std::size_t>(part * static_cast<double>(values.size() - 1) + 0.5);
+    return to_seconds(values[place]);
+  };
+  return {{"p5", at(0.05)}, {"p50", at(0.5)}, {"p95", at(0.95)}};
+}
+
 ordered_json estimate_json(const Estimate& estimate) {
   const EtaQuestion& question = estimate.cluster.question;
   ordered_json jobs = ordered_json::array();
@@ -278,6 +373,7 @@ ordered_json estimate_json(const Estimate& estimate) {
                             {"scheduler", estimate.cluster.reasons[each.job.value]}};
     if (each.now.by && (each.now.reason == WaitReason::Reservation || each.now.reason == WaitReason::Order))
       blocked["by"] = estimate.name(each.now.by);
+    if (!each.words.text.empty()) blocked["policy"] = each.words.text;
     jobs.push_back({{"job", estimate.name(each.job)},
                     {"gpus", estimate.job(each.job).num_gpus.value},
                     {"start", time_json(estimate, each.start)},
@@ -285,7 +381,8 @@ ordered_json estimate_json(const Estimate& estimate) {
                     {"starts", each.starts},
                     {"blocked", std::move(blocked)},
                     {"ahead", std::move(ahead)},
-                    {"run_time_from", name_of(estimate.cluster.sources[each.job.value])}});
+                    {"run_time_from", name_of(estimate.cluster.sources[each.job.value])},
+                    {"run_time_s", run_time_json(estimate, each.job)}});
   }
   ordered_json stuck = ordered_json::array();
   for (const StuckJob& job : estimate.cluster.stuck)
@@ -295,7 +392,8 @@ ordered_json estimate_json(const Estimate& estimate) {
     suggestions.push_back(
         {{"change", each.change}, {"price", each.price}, {"start", time_json(estimate, each.start)}});
   return {{"now", estimate.cluster.now},
-          {"policy", question.policy},
+          {"policy", estimate.policy},
+          {"policy_files", estimate.used_files},
           {"cluster", question.cluster.describe()},
           {"placement", info_of(question.placement).name},
           {"samples", estimate.answer.samples},
@@ -327,7 +425,7 @@ Result<void> write_page(const Estimate& estimate, const EtaArguments& arguments)
                          .start_p90_s = from_now(each.start.p90),
                          .end_p50_s = from_now(each.end.p50),
                          .end_p90_s = from_now(each.end.p90),
-                         .why = why_text(estimate, each.now)});
+                         .why = why_text(estimate, each)});
   }
   for (const StuckJob& job : estimate.cluster.stuck)
     page.stuck.emplace_back(job.id, job.reason);
@@ -335,7 +433,7 @@ Result<void> write_page(const Estimate& estimate, const EtaArguments& arguments)
     page.provenance.emplace_back("now", file);
   for (const std::string& file : arguments.history)
     page.provenance.emplace_back("history", file);
-  page.provenance.emplace_back("policy", question.policy);
+  page.provenance.emplace_back("policy", estimate.policy);
   page.provenance.emplace_back("seed", std::to_string(question.seed));
   page.provenance.emplace_back("version", "vtrain " VTRAIN_VERSION);
   return write_file(arguments.report, render_eta_page(page));
@@ -354,7 +452,7 @@ ordered_json backtest_json(const Backtest& test, const EtaArguments& arguments) 
                     {"mean_bias_s", row.mean_bias_s},
                     {"within_p50", share(row.within_p50)},
                     {"within_p90", share(row.within_p90)},
-                    {"waited_median_error_s", row.waited_median_error_s},
+                    {"waited_median_error_s", share(row.waited_median_error_s)},
                     {"waited_within_p50", share(row.waited_within_p50)},
                     {"waited_within_p90", share(row.waited_within_p90)}});
   }
@@ -379,7 +477,8 @@ void print_backtest(const Backtest& test, const EtaArguments& arguments) {
                    "start by p50,\nif they waited", "start by p90,\nif they waited"});
   for (const BacktestRow& row : test.rows) {
     table.add_row(
-        {row.method, as_duration(row.median_error_s), as_duration(row.waited_median_error_s),
+        {row.method, as_duration(row.median_error_s),
+         row.waited_median_error_s ? as_duration(*row.waited_median_error_s) : "-",
          as_duration(row.p90_error_s),
          fmt::format("{}{}", row.mean_bias_s < 0 ? "-" : "+", as_duration(std::abs(row.mean_bias_s))),
          percent(row.waited_within_p50), percent(row.waited_within_p90)});
@@ -476,9 +575,11 @@ void add_eta_command(CLI::App& app, Action& action) {
       "--cluster 64x8 --policy easy");
   const auto arguments = std::make_shared<EtaArguments>();
   command
-      ->add_option("--now", arguments->now,
-                   "Files that Slurm's commands wrote at about one instant, or - for standard input: "
-                   "scontrol show job|node|partition -o, squeue --json or -o %all, sacct, sinfo --json")
+      ->add_option(
+          "--now", arguments->now,
+          "Files that Slurm's commands or kubectl wrote at about one instant, or - for standard "
+          "input: scontrol show job|node|partition -o, squeue --json or -o %all, sacct, sinfo --json, "
+          "kubectl get workloads,clusterqueues,... -A -o json")
       ->type_name("FILE...");
   CLI::Option* const log = command->add_option("--backtest", arguments->log.files,
                                                "Log of past jobs in any format of traces: estimate for some "
@@ -507,6 +608,12 @@ void add_eta_command(CLI::App& app, Action& action) {
       ->add_option("--history", arguments->history,
                    "Past jobs, as sacct -P or --json writes them: how long jobs really run")
       ->type_name("FILE...");
+  command
+      ->add_option("--models", arguments->models,
+                   "CSV file with the models that jobs train: job (id, or name with *), model, global_batch, "
+                   "tokens or iterations, plan")
+      ->type_name("FILE");
+  add_pricing_options(*command, arguments->pricing);
   command->add_option("--policy", arguments->policy, "Policy that can begin with running jobs")
       ->capture_default_str();
   command
@@ -519,6 +626,10 @@ void add_eta_command(CLI::App& app, Action& action) {
       ->add_option("--at", arguments->at,
                    "Instant of the files (UTC), as 2026-11-25T09:16:18; default: the latest time in them")
       ->type_name("TIME");
+  command
+      ->add_option("--time-zone", arguments->zone,
+                   "Zone of times in the files that name none, as Europe/Berlin; default: UTC")
+      ->type_name("NAME");
   command
       ->add_option("--job", arguments->job,
                    "Answer for this job alone, with changes that make it start earlier")

@@ -55,9 +55,22 @@ Result<void> run_to_start(Simulation& simulation, JobId job) {
   }
 }
 
-/// One simulation. `reasons` may be null.
-Result<Times> simulate_once(const EtaQuestion& question, const PolicyArguments& arguments,
-                            std::int64_t sample, ReasonObserver* reasons) {
+Result<std::unique_ptr<Policy>> make_policy_of(const EtaQuestion& question,
+                                               const PolicyArguments& arguments) {
+  return question.make_policy ? question.make_policy(arguments) : arguments.policy().make(arguments);
+}
+
+/// Reasons for which jobs wait after the first pass.
+struct FirstLook {
+  explicit FirstLook(std::size_t jobs) : reasons(jobs), words(jobs) {}
+
+  FirstReasons reasons;
+  std::vector<PolicyWords> words;  ///< [job]
+};
+
+/// One simulation. `look` may be null.
+Result<Times> simulate_once(const EtaQuestion& question, Policy& policy, std::int64_t sample,
+                            FirstLook* look) {
   Workload workload = question.workload.copy_with_texts_of_this();
   RandomStream random(question.seed, fmt::format("eta {}", sample));
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
@@ -65,13 +78,15 @@ Result<Times> simulate_once(const EtaQuestion& question, const PolicyArguments& 
     job.duration = question.run_times[i].draw(random, held_of(question, i));
     if (job.requested_time.count() > 0) job.requested_time = std::max(job.requested_time, job.duration);
   }
-  const auto policy = arguments.policy().make(arguments);
-  if (!policy) return fail(policy.error());
   SimulationOptions options{.placement = question.placement, .policy_name = question.policy};
-  options.reasons.all = reasons;
-  auto simulation =
-      Simulation::begin(std::move(workload), question.cluster, **policy, options, question.state);
+  if (look != nullptr) options.reasons.all = &look->reasons;
+  auto simulation = Simulation::begin(std::move(workload), question.cluster, policy, options, question.state);
   if (!simulation) return fail(std::move(simulation.error()));
+  const auto* const speaking = dynamic_cast<const SpeakingPolicy*>(&policy);
+  for (std::uint32_t i = 0; look != nullptr && speaking != nullptr && i < question.state.jobs.size(); ++i) {
+    if (simulation->outcome(JobId(i)).state == JobState::Waiting)
+      look->words[i] = speaking->words_on(JobId(i));
+  }
   Times times(question.workload.jobs.size());
   if (question.only) {
     if (auto done = run_to_start(*simulation, question.only); !done) return fail(std::move(done.error()));
@@ -122,19 +137,28 @@ std::optional<std::size_t> quantile_position(std::size_t values, std::size_t cou
 Result<EtaAnswer> estimate_starts(const EtaQuestion& question, const PolicyRegistry& registry) {
   const auto arguments = registry.parse(question.policy);
   if (!arguments) return fail(arguments.error());
-  const auto policy = arguments->policy().make(*arguments);
+  const auto policy = make_policy_of(question, *arguments);
   if (!policy) return fail(policy.error());
   if (auto checked = check_begins_with_jobs(**policy, *arguments, registry); !checked)
     return fail(checked.error());
+  const auto follows = (*policy)->follow(question.calendar);
+  if (!follows) return fail(follows.error());
+  // Files of policies are read once, where the policy can do with that.
+  const auto new_policy = [&]() -> Result<std::unique_ptr<Policy>> {
+    if (auto made = std::as_const(**policy).fresh()) return made;
+    return make_policy_of(question, *arguments);
+  };
 
   const auto samples = static_cast<std::size_t>(question.samples);
   std::vector<Times> found(samples);
-  FirstReasons reasons(question.workload.jobs.size());
+  FirstLook look(question.workload.jobs.size());
   std::mutex mutex;
   std::optional<std::pair<std::size_t, Error>> first_error;
   do_in_parallel(question.threads, samples, [&](std::size_t sample) {
-    auto times = simulate_once(question, *arguments, static_cast<std::int64_t>(sample),
-                               sample == 0 ? &reasons : nullptr);
+    const auto own = new_policy();
+    auto times =
+        own ? simulate_once(question, **own, static_cast<std::int64_t>(sample), sample == 0 ? &look : nullptr)
+            : Result<Times>(fail(own.error()));
     if (times) {
       found[sample] = *std::move(times);
       return true;
@@ -145,7 +169,7 @@ Result<EtaAnswer> estimate_starts(const EtaQuestion& question, const PolicyRegis
   });
   if (first_error) return fail(std::move(first_error->second));
 
-  EtaAnswer answer{.samples = question.samples};
+  EtaAnswer answer{.samples = question.samples, .follows_calendar = *follows};
   for (std::size_t i = 0; i < question.workload.jobs.size(); ++i) {
     if (has_started(question, i) || (question.only && question.only.value != i)) continue;
     std::vector<SimTime> starts;
@@ -159,7 +183,8 @@ Result<EtaAnswer> estimate_starts(const EtaQuestion& question, const PolicyRegis
                            .start = likely(starts, samples),
                            .end = likely(ends, samples),
                            .starts = static_cast<double>(starts.size()) / static_cast<double>(samples),
-                           .now = reasons.of(i)});
+                           .now = look.reasons.of(i),
+                           .words = look.words[i]});
   }
   // A job that never starts in half of the simulations is ahead of nobody.
   std::vector<const JobEta*> by_start;

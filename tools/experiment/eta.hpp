@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +12,8 @@
 #include "core/base/result.hpp"
 #include "core/base/rng.hpp"
 #include "policies/registry.hpp"
+#include "sched/simulation/node_calendar.hpp"
+#include "sched/simulation/policy_words.hpp"
 #include "sched/simulation/simulation.hpp"
 
 namespace vtrain {
@@ -30,10 +34,13 @@ struct EtaQuestion {
   Workload workload{};                ///< jobs that run or wait, then those that may start only later
   SimulationState state{};            ///< state of the first jobs
   std::vector<RunTimes> run_times{};  ///< [job]
+  NodeCalendar calendar{};            ///< reservations and nodes that take no jobs
   std::string policy{};               ///< spec of the policy, which `can_begin_with_jobs`
-  std::int64_t samples = 200;         ///< simulations, at least 1
-  std::uint64_t seed = 1;             ///< seed of the draws
-  unsigned threads = 0;               ///< 0: one per processor
+  /// Makes the policy in place of its row in the table: of the objects of a running cluster. Empty: the row.
+  std::function<Result<std::unique_ptr<Policy>>(const PolicyArguments&)> make_policy{};
+  std::int64_t samples = 200;  ///< simulations, at least 1
+  std::uint64_t seed = 1;      ///< seed of the draws
+  unsigned threads = 0;        ///< 0: one per processor
   /// Estimate for this job alone, without its end: each simulation stops when it starts. None: all jobs.
   JobId only{};
 };
@@ -51,6 +58,7 @@ struct JobEta {
   LikelyTime end{};
   double starts = 0;           ///< part of the simulations in which it started
   ReasonChange now{};          ///< why it does not start now; `None` if it does
+  PolicyWords words{};         ///< the same in the policy's own words, where it has some
   std::vector<JobId> ahead{};  ///< waiting jobs whose median start is earlier, in that order
 };
 
@@ -58,6 +66,7 @@ struct JobEta {
 struct EtaAnswer {
   std::vector<JobEta> jobs{};
   std::int64_t samples = 0;
+  bool follows_calendar = false;  ///< false: nothing of the calendar counted
 };
 
 /// Estimates starts and ends. The same question gives the same answer on any number of threads. Errors: those

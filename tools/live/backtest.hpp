@@ -31,12 +31,13 @@ struct BacktestOptions {
 
 /// Errors of one way to estimate.
 struct BacktestRow {
-  std::string method{};              ///< name
-  std::int64_t estimates = 0;        ///< submissions for which it gave an estimate
-  double median_error_s = 0;         ///< median of the absolute errors of starts
-  double waited_median_error_s = 0;  ///< median over jobs that waited more than a `kSchedulingCycle`
-  double p90_error_s = 0;            ///< 90th percentile of the absolute errors
-  double mean_bias_s = 0;            ///< mean of estimate - start: above 0 if estimates are too late
+  std::string method{};        ///< name
+  std::int64_t estimates = 0;  ///< submissions for which it gave an estimate
+  double median_error_s = 0;   ///< median of the absolute errors of starts
+  /// Median over jobs that waited more than a `kSchedulingCycle`; none if no job did.
+  std::optional<double> waited_median_error_s{};
+  double p90_error_s = 0;  ///< 90th percentile of the absolute errors
+  double mean_bias_s = 0;  ///< mean of estimate - start: above 0 if estimates are too late
   // Parts of the starts that were not later than p50 or p90: of all, and of jobs that waited.
   std::optional<double> within_p50{};
   std::optional<double> within_p90{};

@@ -15,8 +15,8 @@ bool is_whole_number(std::string_view text) {
 }  // namespace
 
 void LiveRecord::add(std::string_view name, std::string value) {
-  constexpr std::array<std::string_view, 6> kNone = {"(null)",        "N/A", "None",
-                                                     "None assigned", "n/a", "Unknown"};
+  constexpr std::array<std::string_view, 8> kNone = {"(null)", "N/A",     "None",    "None assigned",
+                                                     "n/a",    "Unknown", "INVALID", "NONE"};
   if (std::ranges::find(kNone, trim(value)) != kNone.end()) value.clear();
   values_.emplace_back(name, std::move(value));
 }
@@ -31,6 +31,11 @@ std::string_view LiveRecord::operator[](std::initializer_list<std::string_view> 
     if (!best.empty()) return best;
   }
   return {};
+}
+
+bool LiveRecord::has(std::initializer_list<std::string_view> names) const {
+  return std::ranges::any_of(
+      values_, [&](const auto& pair) { return std::ranges::find(names, pair.first) != names.end(); });
 }
 
 Error LiveRecord::error_at(std::initializer_list<std::string_view> names, std::string message) const {

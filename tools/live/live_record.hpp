@@ -23,6 +23,8 @@ class LiveRecord {
   /// The first value under one of the names that is not empty; empty without one. Of several values under one
   /// name, whole numbers come first: squeue has columns that repeat a name.
   std::string_view operator[](std::initializer_list<std::string_view> names) const;
+  /// True if it has a value, if only a word for none, under one of the names.
+  bool has(std::initializer_list<std::string_view> names) const;
   /// An error at the value under one of the names.
   Error error_at(std::initializer_list<std::string_view> names, std::string message) const;
 
@@ -33,7 +35,14 @@ class LiveRecord {
 };
 
 /// Records of one kind in a dump.
-enum class LiveKind : std::uint8_t { Jobs, Nodes, Partitions, Reservations };
+enum class LiveKind : std::uint8_t {
+  Jobs,
+  Nodes,
+  Partitions,
+  Reservations,
+  NodeRows,    ///< rows of sinfo: nodes of one state in one partition
+  Priorities,  ///< rows of sprio
+};
 struct LiveRecords {
   LiveKind kind{};
   std::vector<LiveRecord> records{};

@@ -8,6 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/text/calendar.hpp"
+#include "tools/live/kubernetes_objects.hpp"
+
 namespace vtrain {
 
 /// Place of a job in an array of jobs.
@@ -37,12 +40,14 @@ struct DumpedJob {
   std::int64_t nodes_wanted = 1;                 ///< nodes that it asks for or holds
   std::int64_t cpus = 0;                         ///< CPUs on all nodes
   std::int64_t gpus = 0;                         ///< GPUs on all nodes
+  bool tells_gpus = true;                        ///< false: no file has a column of its GPUs
   std::string gpu_type{};                        ///< type that it asks for; empty: any
   std::vector<std::string> nodes{};              ///< nodes that it holds or held
   std::optional<std::int64_t> time_limit_s{};    ///< longest run; none: unlimited or unknown
   std::optional<std::int64_t> submit{};          ///< submission
   std::optional<std::int64_t> eligible{};        ///< from when it may run
   std::optional<std::int64_t> evaluated{};       ///< when the scheduler looked at it last
+  std::optional<std::int64_t> elapsed_s{};       ///< time for which it has run, where no start is known
   std::optional<std::int64_t> start{};           ///< start of a job that runs or has run
   std::optional<std::int64_t> start_estimate{};  ///< the scheduler's estimate for one that waits
   std::optional<std::int64_t> end{};             ///< end of one that has ended
@@ -51,6 +56,8 @@ struct DumpedJob {
   std::string dependency{};                      ///< jobs that it waits for, as the scheduler writes them
   std::string reservation{};                     ///< reservation that it must use
   std::string comment{};                         ///< free text of its user
+  std::string model{};                           ///< model of a training run that its user names
+  std::string kind{};  ///< kind of the Kubernetes object: `Workload`, `Job`, …; empty: a job of Slurm
   std::optional<DumpedArray> array{};
   std::optional<DumpedPart> part{};
 
@@ -100,9 +107,19 @@ struct LiveState {
   std::vector<DumpedNode> nodes{};
   std::vector<DumpedPartition> partitions{};
   std::vector<DumpedReservation> reservations{};
+  std::map<std::string, std::int64_t> priorities{};  ///< by id of a job, as sprio has them
+  /// Files by the parameters of the policy `slurm` that name them.
+  std::map<std::string, std::string, std::less<>> policy_files{};
+  std::optional<std::int64_t> printed{};  ///< latest time at which a file says that it was written
+  TimeZone zone = kUtc;                   ///< zone of times without one
+  KubernetesObjects kubernetes{};         ///< objects from which jobs and nodes were made
   /// Omissions and oddities, with their numbers.
   std::map<std::string, std::int64_t, std::less<>> remarks{};
 
+  /// Notes a time at which a file was written.
+  void note_time(std::int64_t seconds) {
+    if (!printed || *printed < seconds) printed = seconds;
+  }
   /// Counts a remark.
   void remark(std::string_view text, std::int64_t count = 1) { remarks[std::string(text)] += count; }
 };

@@ -11,10 +11,11 @@ namespace vtrain {
 
 /// Reads dumps of one cluster at about one instant, in any order. A job or node that several have is taken
 /// from the first; what the others know more is added. Errors: those of the dumps, no job and no node at all,
-/// one id for two jobs in one dump.
-Result<LiveState> read_live_state(std::span<const std::string> files);
+/// one id for two jobs in one dump. `zone` is that of times without one.
+Result<LiveState> read_live_state(std::span<const std::string> files, const TimeZone& zone = kUtc);
 
-/// Adds the text of one dump to a state. Errors name `file`.
+/// Adds the text of one dump to a state. Objects of Kubernetes become jobs and nodes by `finish_kubernetes`
+/// only, once all dumps are there. Errors name `file`.
 Result<void> add_dump(std::string text, const std::string& file, LiveState& state);
 
 }  // namespace vtrain

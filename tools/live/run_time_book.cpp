@@ -35,6 +35,8 @@ RunTimes times_of(const std::vector<double>& values, double factor, std::int64_t
 
 std::string_view name_of(RunTimeSource source) {
   switch (source) {
+    case RunTimeSource::Model:
+      return "model";
     case RunTimeSource::SameJob:
       return "same job";
     case RunTimeSource::SameUser:

@@ -14,6 +14,7 @@ namespace vtrain {
 
 /// Sources of a job's run time, the best one first.
 enum class RunTimeSource : std::uint8_t {
+  Model,     ///< the predicted time of the model that it trains
   SameJob,   ///< past runs of its user with its name on as many GPUs; nameless ones with its limit
   SameUser,  ///< parts of their time limits that past jobs of its user used
   Everyone,  ///< parts of their time limits that all past jobs used

@@ -11,6 +11,7 @@
 #include "core/base/strings.hpp"
 #include "core/io/json_reader.hpp"
 #include "core/io/line_reader.hpp"
+#include "tools/live/slurm_tables.hpp"
 #include "traces/formats/sacct_rows.hpp"
 
 namespace vtrain {
@@ -19,9 +20,9 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kExpected =
-    "`scontrol show job|node|partition|reservation -o`, `squeue --json` or `-o %all`, `sacct --json` or "
-    "`-P`, `sinfo "
-    "--json`";
+    "`scontrol show job|node|partition|reservation -o`, `squeue` or `sinfo` with a header or `--json`, "
+    "`sacct --json` or `-P`, `sprio -l`, slurm.conf, `sacctmgr show assoc|qos -P`, `sshare -alP`, or "
+    "`kubectl get … -o json`";
 
 struct Beginning {
   std::string_view text;
@@ -171,10 +172,10 @@ void add_values(const json& object, const std::string& path, int depth, LiveReco
   }
 }
 
-Result<LiveRecords> read_json(std::string text, const std::string& file) {
-  const auto document = JsonDocument::parse(std::move(text), file);
-  if (!document) return fail(document.error());
-  const json& root = document->root();
+}  // namespace
+
+Result<LiveRecords> read_slurm_json(const JsonDocument& document) {
+  const json& root = document.root();
   constexpr std::pair<std::string_view, LiveKind> kLists[] = {{"jobs", LiveKind::Jobs},
                                                               {"nodes", LiveKind::Nodes},
                                                               {"partitions", LiveKind::Partitions},
@@ -184,27 +185,33 @@ Result<LiveRecords> read_json(std::string text, const std::string& file) {
     if (!root.is_object() || found == root.end() || !found->is_array()) continue;
     LiveRecords records{.kind = kind};
     for (const json& each : *found) {
-      const std::int64_t line = document->error_at(each, "", "").line;
-      if (!each.is_object()) return fail(document->error_at(each, "", "expected an object"));
-      add_values(each, "", 0, records.records.emplace_back(file, line));
+      const std::int64_t line = document.error_at(each, "", "").line;
+      if (!each.is_object()) return fail(document.error_at(each, "", "expected an object"));
+      add_values(each, "", 0, records.records.emplace_back(document.file(), line));
     }
     return records;
   }
   return fail(
-      document->error_at(root, "", expected_found(kExpected, "JSON without jobs, nodes or partitions")));
+      document.error_at(root, "", expected_found(kExpected, "JSON without jobs, nodes or partitions")));
 }
-
-}  // namespace
 
 Result<LiveRecords> read_slurm_dump(std::string text, const std::string& file) {
   const std::string_view beginning = trim(text);
-  if (beginning.starts_with('{')) return read_json(std::move(text), file);
+  if (beginning.starts_with('{')) {
+    const auto document = JsonDocument::parse(std::move(text), file);
+    if (!document) return fail(document.error());
+    return read_slurm_json(*document);
+  }
   LineReader lines(text, file);
   const auto more = lines.next();
   if (!more) return fail(more.error());
   if (!*more) return fail({.file = file, .message = expected_found(kExpected, "an empty file")});
   if (const auto kind = kind_of_line(lines.line())) return read_pairs(text, file, *kind);
   const std::vector<std::string_view> names = split(lines.line(), '|');
+  auto table = std::ranges::count(names, "JOBID") == 2 ? Result<std::optional<LiveRecords>>(std::nullopt)
+                                                       : read_slurm_table(text, file);
+  if (!table) return fail(std::move(table.error()));
+  if (*table) return **std::move(table);
   if (are_sacct_columns(names)) return read_sacct_table(lines, names);
   if (names.size() > 2 && std::ranges::find(names, "JOBID") != names.end())
     return read_queue_table(lines, names);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/numbers.hpp"
@@ -22,7 +24,7 @@ constexpr std::size_t kMostHosts = 100'000;
 /// Takes values out of a record. The first error is remembered.
 class RecordReader {
  public:
-  explicit RecordReader(const LiveRecord& record) : record_(record) {}
+  RecordReader(const LiveRecord& record, const LiveState& state) : record_(record), zone_(state.zone) {}
 
   std::string text(Names names) const { return std::string(record_[names]); }
 
@@ -34,10 +36,12 @@ class RecordReader {
     return list;
   }
 
-  /// An instant: seconds since 1970, or a date and time in UTC. 0 is none.
+  /// An instant: seconds since 1970, or a date and time. 0 is none.
   std::optional<std::int64_t> instant(Names names) {
     const std::string_view found = record_[names];
     if (found.empty() || found == "0") return std::nullopt;
+    if (const auto time = parse_civil_time(found))
+      return std::chrono::floor<std::chrono::seconds>(time->utc(zone_)).time_since_epoch().count();
     const auto seconds = parse_seconds_since_1970(found);
     if (seconds) return *seconds;
     complain(names, seconds.error().message);
@@ -101,6 +105,7 @@ class RecordReader {
 
  private:
   const LiveRecord& record_;
+  const TimeZone& zone_;
   std::optional<Error> error_;
 };
 
@@ -128,10 +133,26 @@ std::string underscored(std::string_view text) {
   return joined;
 }
 
-/// A state in capital letters; the first of several, as newer versions list them.
+/// A state in capital letters; the first of several, as newer versions list them. Short ones of squeue become
+/// long.
 std::string state_word(std::string_view text) {
+  constexpr std::pair<std::string_view, std::string_view> kShort[] = {
+      {"PD", "PENDING"},   {"R", "RUNNING"},    {"CG", "COMPLETING"},   {"CF", "CONFIGURING"},
+      {"S", "SUSPENDED"},  {"CD", "COMPLETED"}, {"F", "FAILED"},        {"TO", "TIMEOUT"},
+      {"CA", "CANCELLED"}, {"NF", "NODE_FAIL"}, {"PR", "PREEMPTED"},    {"OOM", "OUT_OF_MEMORY"},
+      {"BF", "BOOT_FAIL"}, {"DL", "DEADLINE"},  {"RQ", "REQUEUED"},     {"RH", "REQUEUE_HOLD"},
+      {"ST", "STOPPED"},   {"SO", "STAGE_OUT"}, {"SE", "SPECIAL_EXIT"}, {"RS", "RESIZING"}};
   const std::string upper = upper_case(text);
-  return upper.substr(0, upper.find_first_of(", "));
+  std::string word = upper.substr(0, upper.find_first_of(", "));
+  for (const auto& [letters, state] : kShort) {
+    if (word == letters) return std::string(state);
+  }
+  return word;
+}
+
+/// True for a word as a state of Slurm is: capital letters, joined by underscores.
+bool is_state_word(std::string_view word) {
+  return std::ranges::all_of(word, [](char c) { return (c >= 'A' && c <= 'Z') || c == '_'; });
 }
 
 const Names kJobId = {"JobId", "JobIDRaw", "job_id", "JOBID", "JobID"};
@@ -153,6 +174,8 @@ void read_size(const LiveRecord& record, RecordReader& reader, DumpedJob& job) {
   const auto [per_node, type_per_node] = reader.gpus(kPerNode, false);
   const auto [per_job, type_per_job] = reader.gpus(kPerJob, false);
   job.gpu_type = !type_per_node.empty() ? type_per_node : type_per_job;
+  job.tells_gpus =
+      record.has(kRequested) || record.has(kAllocated) || record.has(kPerNode) || record.has(kPerJob);
   if (list.empty()) {
     job.gpus = per_job > 0 ? per_job : std::min(per_node * job.nodes_wanted, kMostCount);
     return;
@@ -183,18 +206,6 @@ void read_array(const LiveRecord& record, RecordReader& reader, DumpedJob& job) 
   }
 }
 
-/// True if a state of a node keeps jobs away, with flags such as `IDLE+DRAIN` or `down*`.
-bool keeps_jobs_away(std::string_view state) {
-  constexpr std::array<std::string_view, 8> kNodeStates = {"DOWN",  "DRAIN",  "DRNG",    "FAIL",
-                                                           "MAINT", "FUTURE", "UNKNOWN", "NOT_RESPONDING"};
-  const std::string upper = upper_case(state);
-  const std::vector<std::string_view> flags = split(upper, '+');
-  return std::ranges::any_of(flags, [&](std::string_view flag) {
-    return std::ranges::any_of(kNodeStates,
-                               [flag](std::string_view beginning) { return flag.starts_with(beginning); });
-  });
-}
-
 /// The object with a name; null if there is none.
 template <class Object>
 Object* known_by_name(std::vector<Object>& list, std::string_view name) {
@@ -202,11 +213,34 @@ Object* known_by_name(std::vector<Object>& list, std::string_view name) {
   return found == list.end() ? nullptr : &*found;
 }
 
+/// Adds what another row or file knows more of a node.
+void complete_node(DumpedNode& node, const DumpedNode& other, LiveState& state) {
+  if (node.takes_jobs != other.takes_jobs && !node.state.empty() && !other.state.empty())
+    state.remark("nodes whose state differs between files: that of the first is taken");
+  if (node.state.empty()) {
+    node.state = other.state;
+    node.takes_jobs = other.takes_jobs;
+  }
+  const auto complete = [](auto& value, const auto& more) {
+    if (value == std::remove_cvref_t<decltype(value)>{}) value = more;
+  };
+  complete(node.cpus, other.cpus);
+  complete(node.cpus_in_use, other.cpus_in_use);
+  complete(node.memory_mb, other.memory_mb);
+  complete(node.gpu_type, other.gpu_type);
+  complete(node.gpus, other.gpus);
+  complete(node.gpus_in_use, other.gpus_in_use);
+  complete(node.reason, other.reason);
+}
+
 }  // namespace
 
 Result<void> add_slurm_job(const LiveRecord& record, LiveState& state) {
-  RecordReader reader(record);
+  RecordReader reader(record, state);
   DumpedJob job{.id = reader.text(kJobId)};
+  // Of 9_[2-9] the array has the number 9.
+  if (job.id.empty()) job.id = reader.text({"JOBID shown"});
+  if (const std::size_t open = job.id.find("_["); open != std::string::npos) job.id.resize(open);
   if (job.id.empty()) return fail(record.error_at(kJobId, "missing"));
   // A step of a job, as `17.batch`.
   if (job.id.find('.') != std::string::npos) return {};
@@ -216,16 +250,25 @@ Result<void> add_slurm_job(const LiveRecord& record, LiveState& state) {
   job.account = reader.text({"Account", "account", "ACCOUNT"});
   job.qos = reader.text({"QOS", "qos"});
   job.partitions = reader.words({"Partition", "partition", "PARTITION"});
-  job.state = state_word(record[{"JobState", "State", "job_state", "STATE", "state/current"}]);
+  job.state = state_word(record[{"JobState", "State", "job_state", "STATE", "state/current", "ST"}]);
+  if (!is_state_word(job.state))
+    return fail(record.error_at({"JobState", "State", "job_state", "STATE", "state/current", "ST"},
+                                expected_found("a state of a job", job.state)));
   if (job.state.empty()) return fail(record.error_at({"JobState", "State", "job_state", "STATE"}, "missing"));
   read_size(record, reader, job);
-  job.time_limit_s =
-      reader.time_limit({"TimeLimit", "Timelimit", "TimelimitRaw", "time_limit", "TIME_LIMIT", "time/limit"});
+  job.time_limit_s = reader.time_limit(
+      {"TimeLimit", "Timelimit", "TimelimitRaw", "time_limit", "TIME_LIMIT", "TIME_LIMI", "time/limit"});
   job.submit = reader.instant({"SubmitTime", "Submit", "submit_time", "SUBMIT_TIME", "time/submission"});
   job.eligible = reader.instant({"EligibleTime", "Eligible", "eligible_time", "time/eligible"});
   job.evaluated = reader.instant({"LastSchedEval", "last_sched_evaluation"});
   const auto start = reader.instant({"StartTime", "Start", "start_time", "START_TIME", "time/start"});
   (job.is_pending() ? job.start_estimate : job.start) = start;
+  const auto printed = reader.instant({"printed"});
+  if (printed) state.note_time(*printed);
+  if (!job.is_pending() && !start) {
+    job.elapsed_s = reader.time_limit({"TIME"});
+    if (printed && job.elapsed_s) job.start = *printed - *job.elapsed_s;
+  }
   const bool has_ended = !job.is_pending() && job.state != "RUNNING" && job.state != "SUSPENDED" &&
                          job.state != "COMPLETING" && job.state != "CONFIGURING";
   if (has_ended) job.end = reader.instant({"EndTime", "End", "end_time", "END_TIME", "time/end"});
@@ -257,11 +300,10 @@ Result<void> add_slurm_job(const LiveRecord& record, LiveState& state) {
 }
 
 Result<void> add_slurm_node(const LiveRecord& record, LiveState& state) {
-  RecordReader reader(record);
+  RecordReader reader(record, state);
   const Names kName = {"NodeName", "name", "NODELIST", "HOSTNAMES"};
   DumpedNode node{.name = reader.text(kName)};
   if (node.name.empty()) return fail(record.error_at(kName, "missing"));
-  if (known_by_name(state.nodes, node.name) != nullptr) return {};
   node.state = upper_case(record[{"State", "state", "STATE"}]);
   std::ranges::replace(node.state, ',', '+');
   for (const std::string& flag : reader.words({"state_flags"}))
@@ -281,12 +323,77 @@ Result<void> add_slurm_node(const LiveRecord& record, LiveState& state) {
   node.reason.resize(std::min(node.reason.find(" ["), node.reason.size()));
   if (node.reason == "none") node.reason.clear();
   if (reader.error()) return fail(*reader.error());
-  state.nodes.push_back(std::move(node));
+  if (DumpedNode* const known = known_by_name(state.nodes, node.name))
+    complete_node(*known, node, state);
+  else
+    state.nodes.push_back(std::move(node));
+  return {};
+}
+
+Result<void> add_sinfo_row(const LiveRecord& record, LiveState& state) {
+  RecordReader reader(record, state);
+  const std::vector<std::string> names =
+      record[{"NODELIST"}].empty() ? reader.words({"HOSTNAMES"}) : reader.hosts({"NODELIST"});
+  DumpedNode node{.state = upper_case(record[{"STATE"}])};
+  node.takes_jobs = !keeps_jobs_away(node.state);
+  // Nodes of one row that differ have the smallest number with a plus.
+  const auto number_in = [&](Names column) {
+    const std::string_view text = record[column];
+    const auto number = parse_integer(text.substr(0, text.find('+')), 0, kMostCount);
+    return number.value_or(0);
+  };
+  node.cpus = number_in({"CPUS"});
+  node.memory_mb = number_in({"MEMORY"});
+  std::tie(node.gpus, node.gpu_type) = reader.gpus({"GRES"}, false);
+  node.reason = reader.text({"REASON"});
+  if (node.reason == "none") node.reason.clear();
+  std::string partition_name = reader.text({"PARTITION"});
+  if (partition_name.ends_with('*')) partition_name.pop_back();
+  const auto limit =
+      equal_in_any_case(record[{"TIMELIMIT"}], "infinite") ? std::nullopt : reader.time_limit({"TIMELIMIT"});
+  const auto tier = reader.integer({"PRIO_TIER"});
+  const auto factor = reader.integer({"PRIO_JOB_FACTOR"});
+  if (reader.error()) return fail(*reader.error());
+  for (const std::string& name : names) {
+    node.name = name;
+    if (DumpedNode* const known = known_by_name(state.nodes, name))
+      complete_node(*known, node, state);
+    else
+      state.nodes.push_back(node);
+  }
+  if (partition_name.empty()) return {};
+  DumpedPartition* partition = known_by_name(state.partitions, partition_name);
+  if (partition == nullptr) {
+    partition = &state.partitions.emplace_back(DumpedPartition{.name = partition_name});
+    partition->state = upper_case(record[{"AVAIL"}]);
+    partition->most_time_s = limit;
+    partition->priority_tier = tier.value_or(1);
+    partition->priority_factor = factor.value_or(1);
+  }
+  for (const std::string& name : names) {
+    if (std::ranges::find(partition->nodes, name) == partition->nodes.end()) partition->nodes.push_back(name);
+  }
+  return {};
+}
+
+Result<void> add_priority(const LiveRecord& record, LiveState& state) {
+  RecordReader reader(record, state);
+  const std::string id = record[{"JOBID"}].empty() ? reader.text({"JOBID shown"}) : reader.text({"JOBID"});
+  if (id.empty()) return fail(record.error_at({"JOBID"}, "missing"));
+  const std::string_view text = record[{"PRIORITY"}];
+  if (text.find('.') != std::string_view::npos) {
+    state.remark("normalised priorities (`sprio -n`) are not used");
+    return {};
+  }
+  const auto priority = parse_integer(text, 0, std::int64_t{1} << 32);
+  if (!priority) return fail(record.error_at({"PRIORITY"}, priority.error().message));
+  std::int64_t& known = state.priorities[id];
+  known = std::max(known, *priority);
   return {};
 }
 
 Result<void> add_slurm_partition(const LiveRecord& record, LiveState& state) {
-  RecordReader reader(record);
+  RecordReader reader(record, state);
   DumpedPartition partition{.name = reader.text({"PartitionName", "name"})};
   if (partition.name.empty()) return fail(record.error_at({"PartitionName", "name"}, "missing"));
   if (known_by_name(state.partitions, partition.name) != nullptr) return {};
@@ -302,7 +409,7 @@ Result<void> add_slurm_partition(const LiveRecord& record, LiveState& state) {
 }
 
 Result<void> add_slurm_reservation(const LiveRecord& record, LiveState& state) {
-  RecordReader reader(record);
+  RecordReader reader(record, state);
   DumpedReservation reservation{.name = reader.text({"ReservationName", "name"})};
   if (reservation.name.empty()) return fail(record.error_at({"ReservationName", "name"}, "missing"));
   if (known_by_name(state.reservations, reservation.name) != nullptr) return {};

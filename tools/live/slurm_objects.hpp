@@ -17,4 +17,9 @@ Result<void> add_slurm_partition(const LiveRecord& record, LiveState& state);
 /// Adds a reservation.
 Result<void> add_slurm_reservation(const LiveRecord& record, LiveState& state);
 
+/// Adds a row of sinfo: the state of some nodes, and their partition.
+Result<void> add_sinfo_row(const LiveRecord& record, LiveState& state);
+/// Adds a row of sprio: the priority of a job in one of its partitions. The largest one counts.
+Result<void> add_priority(const LiveRecord& record, LiveState& state);
+
 }  // namespace vtrain

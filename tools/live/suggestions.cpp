@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include "core/base/strings.hpp"
+#include "tools/format/plan_table.hpp"
 #include "tools/format/text_format.hpp"
+#include "workloads/calibration/prediction_interval.hpp"
 
 namespace vtrain {
 namespace {
@@ -19,6 +21,7 @@ struct Trial {
   std::string change{};
   std::string price{};
   std::function<void(EtaQuestion&, Job&)> apply{};
+  bool is_shorter = false;  ///< helps even if the job starts no earlier
 };
 
 /// A copy whose texts are those of the original.
@@ -28,7 +31,9 @@ EtaQuestion copy_of(const EtaQuestion& question) {
           .workload = question.workload.copy_with_texts_of_this(),
           .state = question.state,
           .run_times = question.run_times,
+          .calendar = question.calendar,
           .policy = question.policy,
+          .make_policy = question.make_policy,
           .samples = question.samples,
           .seed = question.seed,
           .threads = question.threads};
@@ -42,15 +47,16 @@ class Search {
         id_(as_it_is.job),
         job_(question_.workload.jobs[as_it_is.job.value]),
         registry_(registry),
+        work_(cluster.works[as_it_is.job.value]),
         as_it_is_(as_it_is.start) {}
 
   Result<std::vector<Suggestion>> run() {
     for (const std::vector<Trial>& kind :
-         {shorter_limits(), other_types(), other_partitions(), fewer_gpus()}) {
+         {other_plans(), shorter_limits(), other_types(), other_partitions(), fewer_gpus()}) {
       for (const Trial& trial : kind) {
         auto start = start_after(trial);
         if (!start) return fail(std::move(start.error()));
-        if (!helps(*start)) continue;
+        if (!helps(*start) && !trial.is_shorter) continue;
         found_.push_back({trial.change, trial.price, *start});
         break;
       }
@@ -75,6 +81,45 @@ class Search {
     return *as_it_is_.p50 - *start.p50 >= std::max<SimDuration>(std::chrono::minutes(5), wait / 10);
   }
 
+  /// The predicted time with the best plan on other GPUs; none where the job names no model, or nothing
+  /// predicts it there.
+  std::optional<TrainingTime> predicted(GpuCount gpus, std::string_view type) const {
+    if (!work_) return std::nullopt;
+    TrainingWork work = *work_;
+    work.plan.clear();
+    auto time = cluster_.training->predict(work, gpus, type);
+    if (!time) return std::nullopt;
+    return *std::move(time);
+  }
+  std::string own_type() const {
+    return job_.gpu_type ? question_.workload.gpu_types[job_.gpu_type.value] : std::string();
+  }
+  /// `takes 3 h 10 m in place of 2 h 00 m`, by medians.
+  std::string price_of(const TrainingTime& time) const {
+    const std::vector<SimDuration>& own = question_.run_times[id_.value].values;
+    return fmt::format("takes {} in place of {}",
+                       as_duration(to_seconds(time.times.values[time.times.values.size() / 2])),
+                       as_duration(to_seconds(own[own.size() / 2])));
+  }
+  /// Gives the job other run times, and a limit above all of them if it has one.
+  void set_times(EtaQuestion& question, Job& job, const TrainingTime& time) const {
+    std::vector<SimDuration>& values = question.run_times[id_.value].values;
+    if (job.requested_time.count() > 0)
+      job.requested_time = std::chrono::ceil<std::chrono::minutes>(time.times.values.back());
+    job.duration = time.times.values.back();
+    values = time.times.values;
+  }
+
+  /// The best plan, for a job that names another.
+  std::vector<Trial> other_plans() const {
+    if (!work_ || work_->plan.empty()) return {};
+    const auto now = cluster_.training->predict(*work_, job_.num_gpus, own_type());
+    const auto best = predicted(job_.num_gpus, own_type());
+    if (!now || !best || best->iteration > now->iteration * (1 - kPlanDifference)) return {};
+    return {{fmt::format("the plan {}", describe_plan(best->plan)), price_of(*best),
+             [best, this](EtaQuestion& question, Job& job) { set_times(question, job, *best); }, true}};
+  }
+
   std::vector<Trial> shorter_limits() const {
     const SimDuration longest = question_.run_times[id_.value].values.back();
     const SimDuration limit = std::chrono::ceil<std::chrono::minutes>(longest + longest / 20);
@@ -94,9 +139,12 @@ class Search {
       const std::string type = lower_case(group.gpu_type);
       if (type.empty() || std::ranges::find(seen, type) != seen.end()) continue;
       seen.push_back(type);
-      trials.push_back(
-          {fmt::format("GPUs of type {}", type), "they may be slower",
-           [type](EtaQuestion& question, Job& job) { job.gpu_type = question.workload.gpu_type(type); }});
+      const auto time = predicted(job_.num_gpus, type);
+      trials.push_back({fmt::format("GPUs of type {}", type), time ? price_of(*time) : "they may be slower",
+                        [type, time, this](EtaQuestion& question, Job& job) {
+                          job.gpu_type = question.workload.gpu_type(type);
+                          if (time) set_times(question, job, *time);
+                        }});
     }
     return trials;
   }
@@ -116,12 +164,20 @@ class Search {
   std::vector<Trial> fewer_gpus() const {
     std::vector<Trial> trials;
     for (std::int32_t gpus = job_.num_gpus.value / 2, times = 2; gpus >= 1; gpus /= 2, times *= 2) {
-      trials.push_back({count_of(gpus, "GPU"), fmt::format("takes {} times as long", times),
-                        [gpus, times, this](EtaQuestion& question, Job& job) {
+      const auto time = predicted(GpuCount(gpus), own_type());
+      // A model whose time is not known on so few GPUs does not fit there.
+      if (work_ && !time) continue;
+      trials.push_back({count_of(gpus, "GPU"),
+                        time ? price_of(*time) : fmt::format("takes {} times as long", times),
+                        [gpus, times, time, this](EtaQuestion& question, Job& job) {
                           job.num_gpus = GpuCount(gpus);
-                          job.requested_time *= times;
-                          for (SimDuration& value : question.run_times[id_.value].values)
-                            value *= times;
+                          if (time) {
+                            set_times(question, job, *time);
+                          } else {
+                            job.requested_time *= times;
+                            for (SimDuration& value : question.run_times[id_.value].values)
+                              value *= times;
+                          }
                           if (!job.requirements) return;
                           JobRequirements& needs = question.workload.requirements[job.requirements.value];
                           const std::int32_t per_node = std::max(needs.gpus_per_node.value, 1);
@@ -137,7 +193,8 @@ class Search {
   JobId id_;
   const Job& job_;
   const PolicyRegistry& registry_;
-  const LikelyTime& as_it_is_;  ///< start without a change
+  const std::optional<TrainingWork>& work_;  ///< none: nothing predicts its run time
+  const LikelyTime& as_it_is_;               ///< start without a change
   std::vector<Suggestion> found_;
 };
 

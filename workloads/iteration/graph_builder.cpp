@@ -143,7 +143,7 @@ class GraphBuilder {
     place_blocks(make_schedule(work_.schedule, pipeline_shape(work_)));
     place_data_parallel();
     place_optimizer();
-    const std::vector<Dependency> dependencies = list_dependencies();
+    const std::vector<TaskDependency> dependencies = list_dependencies();
     ExecutionGraph graph(next_task_, dependencies.begin(), dependencies.end());
     fill_tasks(graph);
     return graph;
@@ -242,8 +242,8 @@ class GraphBuilder {
     std::sort(joins_.begin(), joins_.end());
   }
 
-  std::vector<Dependency> list_dependencies() const {
-    std::vector<Dependency> dependencies;
+  std::vector<TaskDependency> list_dependencies() const {
+    std::vector<TaskDependency> dependencies;
     dependencies.reserve(next_task_ + placed_.size() + joins_.size());
     auto join = joins_.begin();
     for (const Placed& placed : placed_) {
@@ -276,7 +276,7 @@ class GraphBuilder {
   std::vector<Placed> placed_;  ///< chains in the order of their tasks
   std::vector<std::uint32_t> last_on_stage_;
   std::vector<std::uint32_t> last_of_micro_batch_;
-  std::vector<Dependency> joins_;  ///< dependencies other than those of stages and micro-batches
+  std::vector<TaskDependency> joins_;  ///< dependencies other than those of stages and micro-batches
   TaskId next_task_ = 0;
 };
 

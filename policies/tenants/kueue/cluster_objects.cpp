@@ -133,9 +133,10 @@ bool names_type(std::string_view text, std::string_view type) {
   return lower == wanted || std::ranges::count(split(lower, '-'), std::string_view(wanted)) > 0;
 }
 
-/// Numbers of the types that a flavor names: by its own name, else by its labels.
-std::vector<std::uint32_t> types_of_flavor(const ResourceFlavor& flavor,
-                                           const std::vector<std::string>& types) {
+}  // namespace
+
+std::vector<std::uint32_t> types_named_by(const ResourceFlavor& flavor,
+                                          const std::vector<std::string>& types) {
   std::set<std::uint32_t> found;
   for (std::uint32_t i = 0; i < types.size(); ++i) {
     if (lower_case(flavor.name) == lower_case(types[i])) return {i};
@@ -145,8 +146,6 @@ std::vector<std::uint32_t> types_of_flavor(const ResourceFlavor& flavor,
   }
   return {found.begin(), found.end()};
 }
-
-}  // namespace
 
 void ClusterObjects::index_queues() {
   for (const LocalQueue& queue : objects.local_queues)
@@ -250,7 +249,7 @@ Result<ClusterObjects> objects_of_file(const ObjectFile& read, const ClusterSpec
   for (ResourceFlavor& flavor : made.objects.resource_flavors) {
     const auto quota = nominal.find(flavor.name);
     if (quota == nominal.end()) continue;
-    std::vector<std::uint32_t> types = types_of_flavor(flavor, counts.names);
+    std::vector<std::uint32_t> types = types_named_by(flavor, counts.names);
     if (counts.names.size() == 1) types = {0};
     if (types.size() != 1) {
       return fail(

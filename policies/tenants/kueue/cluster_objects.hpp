@@ -44,6 +44,10 @@ struct ClusterObjects {
   void index_queues();
 };
 
+/// Positions in `types` of the GPU types that a flavor names: by its own name, else by its node labels.
+std::vector<std::uint32_t> types_named_by(const ResourceFlavor& flavor,
+                                          const std::vector<std::string>& types);
+
 /// Makes objects of a tree of tenants: tenants below others are ClusterQueues in the Cohort of their parent,
 /// tenants above others are Cohorts with a ClusterQueue for jobs of their own, and all have a common Cohort.
 /// Quotas are nominal quotas by GPU type. Without any quota the common Cohort owns all GPUs; without tenants

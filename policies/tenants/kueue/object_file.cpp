@@ -28,7 +28,8 @@ struct Place {
 /// Reads the objects of one file. The first error is remembered, and all later reads return empty values.
 class ObjectReader {
  public:
-  explicit ObjectReader(std::string file) : file_(std::move(file)) {}
+  ObjectReader(std::string file, bool needs_flavors)
+      : file_(std::move(file)), needs_flavors_(needs_flavors) {}
 
   Result<ObjectFile> read(const std::vector<YAML::Node>& documents) {
     for (const YAML::Node& document : documents) {
@@ -37,7 +38,7 @@ class ObjectReader {
     for (const YAML::Node& document : documents) {
       if (document.IsDefined() && !document.IsNull()) read_object({document, ""});
     }
-    check_flavors();
+    if (needs_flavors_) check_flavors();
     check_cohorts();
     if (error_) return fail(*std::move(error_));
     return std::move(result_);
@@ -454,6 +455,7 @@ class ObjectReader {
   };
 
   std::string file_;
+  bool needs_flavors_;
   ObjectFile result_;
   std::optional<Error> error_;
   std::int64_t num_values_ = 0;
@@ -479,9 +481,9 @@ std::string ObjectFile::ignored_sentence() const {
   return "without effect are " + join_with_and(parts);
 }
 
-Result<ObjectFile> parse_object_file(const std::string& text, const std::string& file) {
+Result<ObjectFile> parse_object_file(const std::string& text, const std::string& file, bool needs_flavors) {
   try {
-    return ObjectReader(file).read(YAML::LoadAll(text));
+    return ObjectReader(file, needs_flavors).read(YAML::LoadAll(text));
   } catch (const YAML::Exception& error) {
     return fail({.file = file, .line = error.mark.line + 1, .message = "not YAML or JSON: " + error.msg});
   }

@@ -32,9 +32,13 @@ struct ObjectFile {
 /// API versions v1beta1 and v1beta2, from documents, and from lists of them. Other kinds are counted in
 /// `ignored`, and so are fields that change nothing here. Metadata and status are not read.
 ///
+/// A flavor that a quota names and that no object describes is an error, unless `needs_flavors` is false:
+/// Kueue lets queues with such a flavor wait.
+///
 /// Errors name file, line and field: malformed YAML, more values or levels than above, a repeated object, a
-/// cycle of cohorts, a flavor without an object, a negative quantity or weight, a value of the wrong type, an
+/// cycle of cohorts, a negative quantity or weight, a value of the wrong type, an
 /// unknown API version.
-Result<ObjectFile> parse_object_file(const std::string& text, const std::string& file);
+Result<ObjectFile> parse_object_file(const std::string& text, const std::string& file,
+                                     bool needs_flavors = true);
 
 }  // namespace vtrain::kueue

@@ -76,8 +76,8 @@ class Controller::Machine final : private Actions {
         translator_(options_.setup, options_.reservations),
         pool_(conf_.nodes),
         limits_(options_.setup.associations, options_.setup.qos, conf_.enforces_limits),
-        scheduler_(
-            {options_.setup, options_.reservations, jobs_, pool_, limits_, dependencies_, options_.clock}),
+        scheduler_({options_.setup, options_.reservations, options_.out_of_service, jobs_, pool_, limits_,
+                    dependencies_, options_.clock}),
         multifactor_(conf_, options_.names, options_.setup.associations, options_.setup.qos),
         usage_(conf_.priority, first_pass()) {
     for (const UsedTime& used : options_.history)

@@ -1,6 +1,7 @@
 /// slurmctld as a whole: the queue, its schedulers, usage and passes of the priority plugin, over time.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,10 +19,11 @@ struct ControllerOptions {
   SlurmSetup setup{};  ///< configuration, accounts and QOS
   TresNames names{};   ///< names of resources in `setup`
   std::vector<Reservation> reservations{};
-  std::vector<UsedTime> history{};  ///< jobs that ran before second 0
-  SimDuration period{};             ///< time between two looks of a scheduler
-  SimDuration pass_at{};            ///< first pass of the priority plugin
-  SimDuration clock{};              ///< what its clock is ahead of a whole half-minute at second 0
+  std::vector<std::uint32_t> out_of_service{};  ///< positions of nodes that take no jobs
+  std::vector<UsedTime> history{};              ///< jobs that ran before second 0
+  SimDuration period{};                         ///< time between two looks of a scheduler
+  SimDuration pass_at{};                        ///< first pass of the priority plugin
+  SimDuration clock{};  ///< what its clock is ahead of a whole half-minute at second 0
 };
 
 /// Decides which jobs start and stop, as `Policy` does for its first replay. Needs `SchedulingPass` only in

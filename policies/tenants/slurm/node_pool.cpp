@@ -43,12 +43,13 @@ std::vector<std::uint32_t> pick(const NodeSet& fitting, std::size_t wanted) {
 }
 
 /// Nodes for a job among those that fit and are allowed.
-std::optional<std::vector<std::uint32_t>> pick_allowed(const NodeRequest& request, NodeSet fitting,
+std::optional<std::vector<std::uint32_t>> pick_allowed(const NodeRequest& request, const NodeSet& fitting,
                                                        const NodeSet& allowed) {
-  fitting.keep(allowed);
   const auto wanted = static_cast<std::size_t>(request.nodes);
-  if (fitting.count() < wanted) return std::nullopt;
-  return pick(fitting, wanted);
+  if (fitting.count_in(allowed) < wanted) return std::nullopt;
+  NodeSet both = fitting;
+  both.keep(allowed);
+  return pick(both, wanted);
 }
 
 }  // namespace
@@ -126,7 +127,7 @@ std::optional<std::vector<std::uint32_t>> NodePool::choose(const NodeRequest& re
   allowed.each([&](std::uint32_t node) {
     if (free[node].fits(request)) fitting.add(node);
   });
-  return pick_allowed(request, std::move(fitting), allowed);
+  return pick_allowed(request, fitting, allowed);
 }
 
 void NodePool::find_ready(Fit& fit) const {
@@ -147,9 +148,7 @@ void NodePool::find_ready(Fit& fit) const {
 
 std::optional<std::uint32_t> NodePool::needed_holder(const NodeRequest& request, const NodeSet& allowed,
                                                      const Fit& fit) const {
-  NodeSet at_once = fit.now;
-  at_once.keep(allowed);
-  std::size_t missing = static_cast<std::size_t>(request.nodes) - at_once.count();
+  std::size_t missing = static_cast<std::size_t>(request.nodes) - fit.now.count_in(allowed);
   for (const auto& [holder, node] : fit.ready) {
     if (allowed.has(node) && --missing == 0) return holder;
   }
@@ -159,9 +158,7 @@ std::optional<std::uint32_t> NodePool::needed_holder(const NodeRequest& request,
 std::optional<SimTime> NodePool::not_before(const NodeRequest& request, const NodeSet& allowed,
                                             SimTime now) const {
   Fit& fit = fit_of(request);
-  NodeSet at_once = fit.now;
-  at_once.keep(allowed);
-  if (at_once.count() >= static_cast<std::size_t>(request.nodes)) return now;
+  if (fit.now.count_in(allowed) >= static_cast<std::size_t>(request.nodes)) return now;
   if (fit.version != version_) find_ready(fit);
   const auto needed = needed_holder(request, allowed, fit);
   if (!needed) return std::nullopt;
@@ -171,7 +168,7 @@ std::optional<SimTime> NodePool::not_before(const NodeRequest& request, const No
 std::optional<NodePool::Start> NodePool::earliest(const NodeRequest& request, const NodeSet& allowed,
                                                   const EndWindows& windows) const {
   Fit& fit = fit_of(request);
-  if (auto nodes = pick_allowed(request, fit.now, allowed)) return Start{windows.now, *std::move(nodes)};
+  if (fit.now.count_in(allowed) >= static_cast<std::size_t>(request.nodes)) return Start{windows.now, {}};
   if (fit.version != version_) find_ready(fit);
   const auto needed = needed_holder(request, allowed, fit);
   if (!needed) return std::nullopt;
@@ -211,15 +208,22 @@ std::optional<NodePool::Start> NodePool::earliest(const NodeRequest& request, co
       grow();
     while (next < holders_.size() && holders_[next].end > saturating_sum(half_minute, window));
   }
-  const auto [found, is_new] = fit.after.try_emplace(static_cast<std::uint32_t>(last), fit.now);
+  return Start{std::max(holders_[last].end, windows.now + std::chrono::seconds(1)),
+               static_cast<std::uint32_t>(last)};
+}
+
+std::vector<std::uint32_t> NodePool::nodes_of(const Start& start, const NodeRequest& request,
+                                              const NodeSet& allowed) const {
+  Fit& fit = fit_of(request);
+  if (!start.after) return pick_allowed(request, fit.now, allowed).value_or(std::vector<std::uint32_t>{});
+  const auto [found, is_new] = fit.after.try_emplace(*start.after, fit.now);
   if (is_new) {
     for (const auto& [holder, node] : fit.ready) {
-      if (holder > last) break;
+      if (holder > *start.after) break;
       found->second.add(node);
     }
   }
-  auto nodes = pick_allowed(request, found->second, allowed);
-  return Start{std::max(holders_[last].end, windows.now + std::chrono::seconds(1)), *std::move(nodes)};
+  return pick_allowed(request, found->second, allowed).value_or(std::vector<std::uint32_t>{});
 }
 
 }  // namespace vtrain::slurm

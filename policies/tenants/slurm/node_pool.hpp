@@ -89,13 +89,16 @@ class NodePool {
   /// A start in the future.
   struct Start {
     SimTime time{};
-    std::vector<std::uint32_t> nodes{};
+    std::optional<std::uint32_t> after{};  ///< position of the holder with whose end it comes; none: now
   };
   /// The earliest start of a job among `allowed` nodes, if all jobs leave at their latest ends. Jobs leave in
   /// groups, and the start is the last end of a group. None if it never fits. The first call after a change
   /// of the holders is O(nodes × log nodes + holders), later ones O(nodes / 64 + runs of nodes) mostly.
   std::optional<Start> earliest(const NodeRequest& request, const NodeSet& allowed,
                                 const EndWindows& windows) const;
+  /// The nodes of such a start, while the holders are those of its call.
+  std::vector<std::uint32_t> nodes_of(const Start& start, const NodeRequest& request,
+                                      const NodeSet& allowed) const;
 
  private:
   /// Nodes that fit all jobs with equal requests to each node.

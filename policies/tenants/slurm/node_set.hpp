@@ -60,6 +60,13 @@ class NodeSet {
       sum += ones(word);
     return sum;
   }
+  /// Number of positions that another set has, too.
+  std::size_t count_in(const NodeSet& other) const {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      sum += ones(words_[i] & other.words_[i]);
+    return sum;
+  }
   /// Calls `take` with each position, ascending.
   template <class Take>
   void each(Take take) const {

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 #include "core/io/line_reader.hpp"
+#include "core/text/calendar.hpp"
 #include "core/text/slurm_conf_lines.hpp"
 #include "core/text/slurm_lists.hpp"
 
@@ -15,8 +19,12 @@ namespace {
 constexpr std::int64_t kMostSeconds = 3'153'600'000;  ///< 100 years
 constexpr std::size_t kMostReservedNodes = 100'000;
 
-/// An instant of the trace: `now+20`, `now+5minutes`, `1200`.
-std::optional<SimTime> parse_trace_time(std::string_view text) {
+/// An instant of the trace: `now+20`, `now+5minutes`, `1200`; a date where the origin is known.
+std::optional<SimTime> parse_trace_time(std::string_view text, std::optional<std::int64_t> origin) {
+  if (origin) {
+    if (const auto date = parse_civil_time(text))
+      return SimTime(std::chrono::seconds(seconds_since_1970(*date) - *origin));
+  }
   std::string lower = lower_case(text);
   std::int64_t unit = 1;
   if (lower == "now") return SimTime{};
@@ -35,6 +43,18 @@ std::optional<SimTime> parse_trace_time(std::string_view text) {
   return SimTime(std::chrono::seconds(*number * unit));
 }
 
+/// The nodes of some names. The error carries only the message.
+Result<NodeSet> nodes_named(const std::vector<std::string>& names, const Configuration& configuration) {
+  NodeSet nodes(configuration.nodes.size());
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(configuration.nodes, name, &NodeConf::name);
+    if (found == configuration.nodes.end())
+      return fail({.message = expected_found("a node of slurm.conf", name)});
+    nodes.add(static_cast<std::uint32_t>(found - configuration.nodes.begin()));
+  }
+  return nodes;
+}
+
 Result<NodeSet> parse_node_set(std::string_view text, const Configuration& configuration) {
   NodeSet nodes(configuration.nodes.size());
   if (equal_in_any_case(text, "ALL")) {
@@ -44,18 +64,12 @@ Result<NodeSet> parse_node_set(std::string_view text, const Configuration& confi
   }
   const auto names = expand_host_list(text, kMostReservedNodes);
   if (!names) return fail(names.error());
-  for (const std::string& name : *names) {
-    const auto found = std::ranges::find(configuration.nodes, name, &NodeConf::name);
-    if (found == configuration.nodes.end())
-      return fail({.message = expected_found("a node of slurm.conf", name)});
-    nodes.add(static_cast<std::uint32_t>(found - configuration.nodes.begin()));
-  }
-  return nodes;
+  return nodes_named(*names, configuration);
 }
 
 /// Reads one line. Errors carry field and message.
 Result<Reservation> read_reservation(const std::vector<SlurmConfEntry>& pairs,
-                                     const Configuration& configuration) {
+                                     const Configuration& configuration, std::optional<std::int64_t> origin) {
   Reservation reservation{.nodes = NodeSet(configuration.nodes.size())};
   std::optional<SimTime> start;
   std::optional<SimTime> end;
@@ -70,8 +84,12 @@ Result<Reservation> read_reservation(const std::vector<SlurmConfEntry>& pairs,
     if (name == "reservationname" || name == "reservation") {
       reservation.name = value;
     } else if (name == "starttime" || name == "endtime") {
-      const auto time = parse_trace_time(value);
-      if (!time) return complain(key, expected_found("now+SECONDS, or seconds of the trace", value));
+      const auto time = parse_trace_time(value, origin);
+      if (!time)
+        return complain(key,
+                        expected_found(origin ? "now+SECONDS, seconds of the trace, or a date"
+                                              : "now+SECONDS, or seconds of the trace (origin= for dates)",
+                                       value));
       (name == "starttime" ? start : end) = *time;
     } else if (name == "duration") {
       const auto seconds = parse_slurm_seconds(value);
@@ -113,8 +131,21 @@ bool Reservation::admits(std::string_view user, std::string_view account) const 
   return has(users, user) || has(accounts, account);
 }
 
+Result<Reservation> reservation_of(const NodeReservation& kept, const Configuration& configuration) {
+  auto nodes = nodes_named(kept.nodes, configuration);
+  if (!nodes)
+    return fail({.field = fmt::format("reservation {}", kept.name), .message = nodes.error().message});
+  return Reservation{.name = kept.name,
+                     .start = kept.start,
+                     .end = kept.end,
+                     .nodes = *std::move(nodes),
+                     .users = kept.users,
+                     .accounts = kept.accounts};
+}
+
 Result<std::vector<Reservation>> parse_reservations(std::string_view text, const std::string& file,
-                                                    const Configuration& configuration) {
+                                                    const Configuration& configuration,
+                                                    std::optional<std::int64_t> origin) {
   std::vector<Reservation> list;
   LineReader lines(text, file);
   for (;;) {
@@ -124,7 +155,7 @@ Result<std::vector<Reservation>> parse_reservations(std::string_view text, const
     if (trim(lines.line()).starts_with('#')) continue;
     const std::vector<SlurmConfEntry> pairs = slurm_pairs(lines.line());
     if (pairs.empty()) continue;
-    auto reservation = read_reservation(pairs, configuration);
+    auto reservation = read_reservation(pairs, configuration, origin);
     if (!reservation) {
       Error error = std::move(reservation.error());
       error.file = file;

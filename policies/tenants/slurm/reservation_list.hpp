@@ -1,6 +1,8 @@
 /// Reservations of nodes in advance (`scontrol create reservation`).
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "core/base/units.hpp"
 #include "policies/tenants/slurm/configuration.hpp"
 #include "policies/tenants/slurm/node_set.hpp"
+#include "sched/simulation/node_calendar.hpp"
 
 namespace vtrain::slurm {
 
@@ -29,10 +32,15 @@ struct Reservation {
 };
 
 /// Reads one reservation a line, as `scontrol show reservation -o` prints it or `scontrol create reservation`
-/// takes it: `ReservationName`, `StartTime` (`now+20`, or seconds of the trace), `EndTime` or `Duration`
-/// (minutes, or `1:00:00`), `Nodes`, `Users`, `Accounts`, `Flags`. Errors: an unknown node, no name, start or
-/// end, flags that change when jobs start and are not followed.
+/// takes it: `ReservationName`, `StartTime` (`now+20`, or seconds of the trace; a date where `origin` tells
+/// second 0 in seconds since 1970), `EndTime` or `Duration` (minutes, or `1:00:00`), `Nodes`, `Users`,
+/// `Accounts`, `Flags`. Errors: an unknown node, no name, start or end, flags that change when jobs start and
+/// are not followed.
 Result<std::vector<Reservation>> parse_reservations(std::string_view text, const std::string& file,
-                                                    const Configuration& configuration);
+                                                    const Configuration& configuration,
+                                                    std::optional<std::int64_t> origin = {});
+
+/// A reservation of a calendar. Error: an unknown node.
+Result<Reservation> reservation_of(const NodeReservation& kept, const Configuration& configuration);
 
 }  // namespace vtrain::slurm

@@ -21,6 +21,8 @@ Scheduler::Scheduler(const SchedulerState& state) : state_(state) {
     NodeSet& nodes = partition_nodes_.emplace_back(conf.nodes.size());
     for (const std::uint32_t node : partition.nodes)
       nodes.add(node);
+    for (const std::uint32_t node : state_.out_of_service)
+      nodes.remove(node);
   }
 }
 
@@ -341,7 +343,7 @@ void Scheduler::backfill(const QueueEntry& entry, BackfillPass& pass, Actions& a
     const SimTime begin = slot_of(time);
     const SimTime end = std::max(slot_of(saturating_sum(time, record.limit)), begin + resolution);
     NodeSet nodes(nodes_count());
-    for (const std::uint32_t node : start->nodes)
+    for (const std::uint32_t node : state_.pool.nodes_of(*start, record.request, allowed))
       nodes.add(node);
     std::optional<SimTime> until;
     NodeSet unreserved = nodes_for(entry, time, until);

@@ -37,7 +37,8 @@ class Actions {
 struct SchedulerState {
   const SlurmSetup& setup;
   const std::vector<Reservation>& reservations;
-  std::vector<JobRecord>& jobs;  ///< [job]
+  const std::vector<std::uint32_t>& out_of_service;  ///< nodes that take no jobs
+  std::vector<JobRecord>& jobs;                      ///< [job]
   NodePool& pool;
   RunningLimits& limits;
   DependencyBook& dependencies;

@@ -7,22 +7,29 @@
 /// before the main one. A change waits for the next look.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/base/strings.hpp"
 #include "core/io/input.hpp"
+#include "core/text/calendar.hpp"
 #include "core/text/quantities.hpp"
 #include "policies/base/policies.hpp"
 #include "policies/tenants/slurm/controller.hpp"
 #include "policies/tenants/slurm/slurm_files.hpp"
+#include "sched/simulation/node_calendar.hpp"
 
 namespace vtrain {
 namespace {
 
 class SlurmPolicy final : public Policy {
  public:
-  SlurmPolicy(slurm::ControllerOptions options, std::vector<std::string> files)
-      : options_(std::move(options)), files_(std::move(files)), controller_(options_) {}
+  using Options = std::shared_ptr<const slurm::ControllerOptions>;
+
+  SlurmPolicy(Options options, std::vector<std::string> files)
+      : options_(std::move(options)), files_(std::move(files)), controller_(*options_) {}
 
   Result<std::vector<std::string>> check(const Workload& workload, const ClusterSpec&,
                                          const TenantTree&) const override {
@@ -34,10 +41,32 @@ class SlurmPolicy final : public Policy {
 
   void begin(const SchedulingPass& view) override {
     // Forgets all that was; facts from outside thus forget the usage since the first pass.
-    controller_ = slurm::Controller(options_);
+    if (std::exchange(has_begun_, true)) controller_ = slurm::Controller(*options_);
     controller_.begin(view);
   }
   void schedule(SchedulingPass& pass) override { controller_.schedule(pass); }
+  std::unique_ptr<Policy> fresh() const override { return std::make_unique<SlurmPolicy>(options_, files_); }
+
+  Result<bool> follow(const NodeCalendar& calendar) override {
+    slurm::ControllerOptions options = *options_;
+    const slurm::Configuration& conf = options.setup.configuration;
+    for (const NodeReservation& each : calendar.reservations) {
+      auto reservation = slurm::reservation_of(each, conf);
+      if (!reservation) return fail(std::move(reservation.error()));
+      // What the cluster says now is newer than a file.
+      std::erase_if(options.reservations, [&](const auto& known) { return known.name == each.name; });
+      options.reservations.push_back(*std::move(reservation));
+    }
+    for (const std::string& name : calendar.out_of_service) {
+      const auto found = std::ranges::find(conf.nodes, name, &slurm::NodeConf::name);
+      if (found == conf.nodes.end())
+        return fail({.field = name, .message = fmt::format("node that is not in {}", conf.file)});
+      options.out_of_service.push_back(static_cast<std::uint32_t>(found - conf.nodes.begin()));
+    }
+    options_ = std::make_shared<const slurm::ControllerOptions>(std::move(options));
+    controller_ = slurm::Controller(*options_);
+    return true;
+  }
   std::optional<SimTime> considers_at(const SchedulingPass& pass, JobId job) const override {
     return controller_.considers_at(pass, job);
   }
@@ -50,9 +79,10 @@ class SlurmPolicy final : public Policy {
   void append_heads(std::vector<JobId>& heads) const override { controller_.append_heads(heads); }
 
  private:
-  slurm::ControllerOptions options_;
+  Options options_;
   std::vector<std::string> files_;  ///< paths of files that no parameter of its own names
   slurm::Controller controller_;
+  bool has_begun_ = false;
 };
 
 /// Paths of the files that a spec names.
@@ -130,11 +160,18 @@ MadePolicy make_slurm(const PolicyArguments& arguments) {
   if (!files->reservations.empty()) {
     const auto text = read_small_file(files->reservations);
     if (!text) return fail(text.error());
-    auto list = slurm::parse_reservations(*text, files->reservations, options.setup.configuration);
+    std::optional<std::int64_t> origin;
+    if (!arguments["origin"].empty()) {
+      const auto seconds = parse_seconds_since_1970(arguments["origin"]);
+      if (!seconds) return fail(arguments.bad_value("origin", "an instant as 2026-11-25T09:00:00"));
+      origin = *seconds;
+    }
+    auto list = slurm::parse_reservations(*text, files->reservations, options.setup.configuration, origin);
     if (!list) return fail(std::move(list.error()));
     options.reservations = *std::move(list);
   }
-  return std::make_unique<SlurmPolicy>(std::move(options), std::move(read));
+  return std::make_unique<SlurmPolicy>(std::make_shared<const slurm::ControllerOptions>(std::move(options)),
+                                       std::move(read));
 }
 
 }  // namespace vtrain

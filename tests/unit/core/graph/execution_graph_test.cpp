@@ -8,7 +8,7 @@
 namespace vtrain {
 namespace {
 
-ExecutionGraph graph_of(TaskId num_tasks, const std::vector<Dependency>& dependencies) {
+ExecutionGraph graph_of(TaskId num_tasks, const std::vector<TaskDependency>& dependencies) {
   ExecutionGraph graph(num_tasks, dependencies.begin(), dependencies.end());
   for (TaskId task = 0; task < num_tasks; ++task)
     graph[task].duration_ns = 10 * (task + 1);

@@ -108,8 +108,8 @@ TEST_CASE("slurm_nodes: nodes that cannot run jobs now are counted and said, tho
   const auto notes_of = [](const std::string& state) {
     return vtrain::parse_scontrol_nodes("NodeName=a Gres=gpu:8 State=" + state + "\n", "nodes.txt")->notes;
   };
-  for (const char* state :
-       {"DOWN*", "IDLE+DRAIN", "draining", "drng@", "FAIL", "MAINT", "IDLE+MAINTENANCE"}) {
+  for (const char* state : {"DOWN*", "IDLE+DRAIN", "draining", "drng@", "FAIL", "MAINT", "IDLE+MAINTENANCE",
+                            "idle*", "mix$", "IDLE+NOT_RESPONDING", "FUTURE"}) {
     CAPTURE(state);
     CHECK(notes_of(state) ==
           std::vector<std::string>{"nodes that are down, drained or in maintenance, counted too: 1"});

@@ -114,6 +114,19 @@ TEST_CASE("reservations: times of the trace, nodes, users") {
   CHECK(list->front().nodes.count() == 1);
   CHECK(parse_reservations("ReservationName=r StartTime=0 Nodes=n1\n", "r", *conf).error().describe() ==
         "r:1: EndTime: missing, as is Duration");
+
+  // Dates count from the origin, 2026-11-25T09:14:02.
+  const std::string dated =
+      "ReservationName=r StartTime=2026-11-25T09:14:00 EndTime=2026-11-25T09:15:02 Nodes=n1\n";
+  const auto dates = parse_reservations(dated, "r", *conf, 1795598042);
+  REQUIRE(dates);
+  CHECK(dates->front().start == vtrain::SimTime(std::chrono::seconds(-2)));
+  CHECK(dates->front().end == vtrain::SimTime(std::chrono::seconds(60)));
+  CHECK(
+      parse_reservations(dated, "r", *conf)
+          .error()
+          .describe()
+          .starts_with("r:1: StartTime: expected now+SECONDS, or seconds of the trace (origin= for dates)"));
 }
 
 TEST_CASE("times of Slurm") {
