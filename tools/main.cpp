@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +15,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,6 +23,7 @@
 #include "core/base/result.hpp"
 #include "core/io/unfinished.hpp"
 #include "tools/cli/output_files.hpp"
+#include "tools/cli/signals.hpp"
 #include "tools/cli/usage.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/format/text_format.hpp"
@@ -79,34 +78,6 @@ int finish_output() {
   return kExitFailed;
 }
 
-/// Makes SIGINT, SIGTERM and SIGHUP, unless ignored, end the program at once with exit code 130. Half-written
-/// files and folders are removed, complete ones stay. Reaching the limit of a file's size becomes an error.
-/// Call it once, before any other thread is started.
-void stop_cleanly_on_interrupt() {
-  // A file that may grow no further is then an error of the write.
-  std::signal(SIGXFSZ, SIG_IGN);
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction action {};
-    sigaction(signal, nullptr, &action);
-    // What nohup, or a shell that starts it in the background, has it ignore stays ignored.
-    if (action.sa_handler != SIG_IGN) sigaddset(&signals, signal);
-  }
-  // Threads inherit the mask, so the signals reach only the thread that waits for them, which may take locks.
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::thread([signals] {
-    int signal = 0;
-    sigwait(&signals, &signal);
-    const bool all_undone = vtrain::undo_unfinished_work();
-    std::fputs(all_undone ? "\ninterrupted: no file is left half-written\n"
-                          : "\ninterrupted: what was being written is incomplete\n",
-               stderr);
-    constexpr int kExitInterrupted = 130;
-    std::_Exit(kExitInterrupted);
-  }).detach();
-}
-
 /// Runs the program and returns the exit code.
 int run(int argc, char** argv) try {
   spdlog::set_default_logger(spdlog::stderr_color_mt("vtrain"));
@@ -139,6 +110,7 @@ int run(int argc, char** argv) try {
   vtrain::add_validate_schedule_command(app, action, command);
   vtrain::add_decide_command(app, action);
   vtrain::add_eta_command(app, action);
+  vtrain::add_serve_command(app, action);
   int answer = 0;  // exit code of a command that succeeds
   vtrain::add_admit_command(app, action, answer);
   vtrain::add_list_commands(app, action);
@@ -200,7 +172,7 @@ int run(int argc, char** argv) try {
 }  // namespace
 
 int main(int argc, char** argv) {
-  stop_cleanly_on_interrupt();
+  vtrain::stop_cleanly_on_interrupt();
   const int code = run(argc, argv);
   vtrain::hold_off_interrupts().release();  // a signal comes too late now, or ends the program here
   return code;

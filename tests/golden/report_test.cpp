@@ -12,7 +12,7 @@
 #include "core/base/strings.hpp"
 #include "core/io/csv.hpp"
 #include "tests/support/command_runner.hpp"
-#include "tools/sweep/sqlite.hpp"
+#include "tools/database/sqlite.hpp"
 
 using nlohmann::json;
 using vtrain::Database;

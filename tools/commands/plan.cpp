@@ -32,74 +32,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Training speed of a plan of the answer.
-TrainingSpeed speed_of(const PlanRequest& question, const RankedPlan& ranked) {
-  return training_speed(question.model, ranked.plan, question.target.stack, ranked.iteration,
-                        question.target.profile.peak_rate_of(ranked.plan.precision));
-}
-
-ordered_json to_json(const PlanRequest& question, const RankedPlan& ranked) {
-  ordered_json json = plan_to_json(ranked, question.terms, question.uncertainty);
-  json["sequence_length"] = question.model.sequence_length;
-  json["layers_by_stage"] = layers_by_stage(question.model, ranked.plan);
-  json["pipeline_layout"] = pipeline_layout(question.model, ranked.plan);
-  const TrainingSpeed speed = speed_of(question, ranked);
-  json["model_tflops_per_gpu"] = speed.per_gpu.value / 1e12;
-  json["mfu"] = speed.mfu;
-  json["hfu"] = speed.hfu;
-  if (question.deadline_s) json["in_time"] = question.terms.training_seconds(ranked) <= *question.deadline_s;
-  return json;
-}
-
 const CountAnswer& answer_for(const PlanReport& answer, GpuCount num_gpus) {
   return *std::find_if(answer.counts.begin(), answer.counts.end(),
                        [num_gpus](const CountAnswer& count) { return count.num_gpus == num_gpus; });
-}
-
-ordered_json to_json(const PlanSpec& spec, const PlanRequest& question, const PlanReport& answer) {
-  ordered_json counts = ordered_json::array();
-  for (const CountAnswer& count : answer.counts) {
-    ordered_json entry = {{"num_gpus", count.num_gpus.value},
-                          {"num_plans", count.num_plans},
-                          {"num_fitting", count.num_fitting}};
-    if (count.found) {
-      entry["plans"] = ordered_json::array();
-      for (const RankedPlan& plan : count.found->best)
-        entry["plans"].push_back(to_json(question, plan));
-    } else {
-      entry["error"] = count.found.error().message;
-    }
-    if (count.beside && *count.beside) entry["beside"] = to_json(question, **count.beside);
-    if (count.beside && !*count.beside) entry["beside"] = {{"error", count.beside->error().describe()}};
-    counts.push_back(std::move(entry));
-  }
-  ordered_json front = ordered_json::array();
-  for (const std::size_t i : answer.front)
-    front.push_back(answer.fastest[i].plan.num_gpus().value);
-  const RankedPlan& best = answer.fastest[answer.front.front()];
-  constexpr std::array kObjectives = {"time", "cost", "gpus"};
-  ordered_json json = {{"model", question.model.name},
-                       {"parameters", question.model.num_parameters()},
-                       {"active_parameters", question.model.active_parameters()},
-                       {"sequence_length", question.model.sequence_length},
-                       {"global_batch", question.global_batch},
-                       {"tokens_per_iteration", question.terms.tokens_per_iteration},
-                       {"objective", kObjectives[static_cast<std::size_t>(question.objective)]}};
-  if (question.assumes_batch) json["global_batch_is_assumed"] = true;
-  json.update(target_to_json(question.target));
-  if (question.terms.tokens) json["tokens"] = *question.terms.tokens;
-  if (question.deadline_s) json["deadline_s"] = *question.deadline_s;
-  if (question.terms.usd_per_gpu_hour) json["usd_per_gpu_hour"] = *question.terms.usd_per_gpu_hour;
-  json.update({{"num_plans", answer.num_plans},
-               {"num_fitting", answer.num_fitting},
-               {"best", to_json(question, best)},
-               {"fallbacks", answer.fallbacks.sentences()},
-               {"remarks", answer.remarks},
-               {"warnings", question.warnings},
-               {"pareto_gpus", front},
-               {"counts", counts},
-               {"spec", spec_to_json(spec, question.files, std::filesystem::path())}});
-  return json;
 }
 
 /// `1 beats 2 by 1.3 %: less tensor communication (-0.41 s)`.
@@ -321,7 +256,7 @@ Result<void> answer_spec(const PlanArguments& arguments, const PlanSpec& spec) {
       return written;
   }
   const std::string text = arguments.json
-                               ? json_text(to_json(spec, *question, *answer))
+                               ? json_text(plan_report_to_json(spec, *question, *answer))
                                : to_text(*question, *answer, extrapolated_list(arguments.extrapolated));
   print_text(summary_stream(arguments.out), "{}{}", text,
              arguments.json || arguments.out.empty() ? "" : written_text(arguments, spec));

@@ -19,6 +19,7 @@
 #include "tools/commands/commands.hpp"
 #include "tools/commands/from_log.hpp"
 #include "tools/commands/predict_plan.hpp"
+#include "tools/experiment/predict_request.hpp"
 #include "tools/experiment/target.hpp"
 #include "tools/format/plan_table.hpp"
 #include "tools/format/text_format.hpp"
@@ -41,197 +42,15 @@ namespace fs = std::filesystem;
 struct PredictArguments {
   std::vector<std::string> inputs;
   FromLogArguments from_log;
-  std::string semantics = "physical";
-  std::string profile;      ///< empty: the configuration's, or a100
+  PredictionArguments prediction;
   std::string calibration;  ///< file of `vtrain profile calibrate`, empty for none
-  std::string stack;        ///< empty: the configuration's, or the default
-  std::string set_up = "own";
-  fs::path traces;
-  fs::path collectives;
   fs::path timeline;
   fs::path graph;
   std::string extrapolated;  ///< file for extrapolated kernels, empty for none
   std::string detail = "operators";
-  bool strict = false;
   bool json = false;
   PredictPlanArguments plan;
 };
-
-/// One configuration with its prediction.
-struct Answer {
-  std::string config{};
-  TransformerModel model{};
-  std::string profile{};      ///< GPU type, in lower case
-  std::string stack{};        ///< its name; the public vTrain release has none
-  Stack rules{};              ///< its rules; for the public vTrain release: attention is not fused
-  std::string calibration{};  ///< sentence on the calibration; empty without one
-  Prediction prediction{};
-  std::vector<std::string> warnings{};  ///< parts of the model's configuration that are not modelled
-  std::vector<std::string> settings{};  ///< sentences on the settings of a training framework
-  std::optional<SettingNotes> notes{};  ///< settings of a training framework that are ignored
-};
-
-TrainingSpeed speed_of(const Answer& answer) {
-  const Prediction& prediction = answer.prediction;
-  return training_speed(answer.model, prediction.plan, answer.rules, prediction.times.iteration,
-                        prediction.peak_rate);
-}
-
-/// Sources, remarks and warnings, a sentence each.
-std::vector<std::string> sources_of(const Answer& answer) {
-  const PredictionProvenance& provenance = answer.prediction.provenance;
-  std::vector<std::string> sentences;
-  for (const PredictionSource& source : provenance.sources)
-    sentences.push_back(source.text);
-  sentences.insert(sentences.end(), provenance.remarks.begin(), provenance.remarks.end());
-  for (const std::string& warning : answer.warnings)
-    sentences.push_back("model: " + warning);
-  for (const std::string& setting : answer.settings)
-    sentences.push_back("settings: " + setting);
-  return sentences;
-}
-
-/// Folder of kernel traces: as given, or the folder of a recording that was given as the profile.
-fs::path trace_folder(const PredictArguments& arguments) {
-  if (!arguments.traces.empty() || arguments.profile.empty()) return arguments.traces;
-  const fs::path recorded = fs::path(arguments.profile) / "traces";
-  std::error_code no_path;
-  return fs::is_directory(recorded, no_path) ? recorded : arguments.traces;
-}
-
-/// Names of a configuration's target: from the command line, or else from the configuration. The release's
-/// own semantics uses the A100's constants.
-TargetNames target_names(const PredictArguments& arguments, const PredictConfig& config) {
-  TargetNames names{.profile = arguments.profile, .stack = arguments.stack};
-  if (arguments.semantics == name_of(Semantics::Release)) {
-    names.semantics = Semantics::Release;
-    names.release = {.traces = trace_folder(arguments), .collectives = arguments.collectives};
-    if (config.release) names.release.machine = config.release->machine;
-    return names;
-  }
-  names.set_up = parse_set_up(arguments.set_up).value();
-  if (names.profile.empty()) names.profile = config.profile;
-  if (names.stack.empty()) {
-    names.stack = config.stack;
-    names.changed_stack = config.changed_stack;
-  }
-  if (config.release && config.release->machine.inter_node_bandwidth) {
-    constexpr double kGigabit = 1e9 / 8;
-    names.node_network = BytesPerSecond(*config.release->machine.inter_node_bandwidth * kGigabit);
-  }
-  return names;
-}
-
-/// An error in the names of a target, with the option or the place in the configuration that has the name.
-Error place_target_error(const PredictArguments& arguments, const PredictConfig& config, Error error) {
-  if (!error.file.empty()) return error;
-  const bool is_profile = error.field.starts_with("profile");
-  if (!(is_profile ? arguments.profile : arguments.stack).empty()) return in_target_option(std::move(error));
-  if (is_profile) error.field = config.release ? "gpu_name" : "profile";
-  return place_in_config(config, std::move(error));
-}
-
-/// Adds a hint on the option that names files missing at the release configuration's path, which is usual.
-void name_release_option(Error& error) {
-  if (error.kind != ErrorKind::Io) return;
-  error.message += error.file.find("AR_GPU") != std::string::npos
-                       ? "; --collectives names the folder of all-reduce tables"
-                       : "; --traces names the folder of kernel traces, in place of the configuration's "
-                         "trace_path";
-}
-
-Result<Answer> predict_config(const PredictArguments& arguments, const Calibration& calibration,
-                              const ConfigOptions& options, const std::string& path) {
-  const auto config = read_predict_input(path, options);
-  if (!config) return fail(config.error());
-  auto target = resolve_target(target_names(arguments, *config), calibration);
-  if (!target) return fail(place_target_error(arguments, *config, std::move(target.error())));
-  const bool is_release = target->semantics == Semantics::Release;
-  if (is_release && !config->release) {
-    return fail({.file = path,
-                 .field = "--semantics vtrain",
-                 .message = "needs a configuration of the public vTrain release"});
-  }
-  ParallelPlan plan = config->plan;
-  if (!is_release && !config->has_precision) plan.precision = target->stack.choices.precision;
-  auto prediction = predict(config->model, plan, *target);
-  if (!prediction) {
-    Error error = std::move(prediction.error());
-    if (is_release) name_release_option(error);
-    // Whatever goes wrong with a configuration, the user wants to know which one.
-    if (error.file.empty()) error = place_in_config(*config, std::move(error));
-    return fail(std::move(error));
-  }
-  const Fallbacks& fallbacks = prediction->provenance.fallbacks;
-  if (arguments.strict && !fallbacks.empty()) {
-    return fail({.file = path, .field = "--strict", .message = "fallback: " + fallbacks.sentences().front()});
-  }
-  Answer answer{.config = path, .model = config->model};
-  answer.profile = is_release ? lower_case(target->release.machine.gpu_name) : target->profile.name;
-  answer.stack = target->stack.name;
-  answer.rules = target->stack;
-  if (is_release) answer.rules.attention = AttentionKernel::Unfused;
-  answer.calibration = describe_calibration(target->calibration, target->stack);
-  answer.prediction = *std::move(prediction);
-  if (!is_release) answer.warnings = config->warnings;
-  answer.settings = describe_settings(*config);
-  answer.notes = config->settings;
-  return answer;
-}
-
-ordered_json text_or_null(const std::string& text) {
-  return text.empty() ? ordered_json(nullptr) : ordered_json(text);
-}
-
-ordered_json to_json(const Answer& answer) {
-  const Prediction& prediction = answer.prediction;
-  const IterationTimes& times = prediction.times;
-  ordered_json stages = ordered_json::array();
-  for (const StageTimes& stage : times.stages) {
-    stages.push_back({{"end_ns", stage.end.count()}, {"compute_ns", stage.compute.count()}});
-  }
-  const TrainingSpeed speed = speed_of(answer);
-  ordered_json breakdown = breakdown_to_json(times.breakdown);
-  // The kernels of a trace are not told apart.
-  if (prediction.semantics == Semantics::Release) breakdown["compute_parts"] = nullptr;
-  ordered_json json = {
-      {"config", answer.config},
-      {"iteration_time_ns", times.iteration.count()},
-      {"iteration_time_s", Seconds(times.iteration).count()},
-      {"iteration_time_interval_s",
-       prediction.uncertainty
-           ? interval_to_json(Seconds(times.iteration).count(), prediction.uncertainty->time)
-           : ordered_json(nullptr)},
-      {"semantics", name_of(prediction.semantics)},
-      {"profile", answer.profile},
-      {"stack", text_or_null(answer.stack)},
-      {"calibration", text_or_null(answer.calibration)},
-      {"parameters", answer.model.num_parameters()},
-      {"active_parameters", answer.model.active_parameters()},
-      {"num_gpus", prediction.plan.num_gpus().value},
-      {"plan", plan_to_json(prediction.plan)},
-      {"layers_by_stage", layers_by_stage(answer.model, prediction.plan)},
-      {"breakdown", breakdown},
-      {"slowest_stage", times.slowest_stage},
-      {"stages", stages},
-      {"communication_end_ns", times.communication_end.count()},
-      {"communication_sum_ns", times.communication_sum.count()},
-      {"memory", prediction.memory ? memory_to_json(*prediction.memory, prediction.uncertainty->memory)
-                                   : ordered_json(nullptr)},
-      {"tokens_per_s", speed.tokens_per_s},
-      {"tokens_per_s_per_gpu", speed.tokens_per_s_per_gpu},
-      {"model_tflops_per_gpu", speed.per_gpu.value / 1e12},
-      {"mfu", speed.mfu},
-      {"hfu", speed.hfu},
-      {"provenance",
-       {{"from", sources_of(answer)}, {"fallbacks", prediction.provenance.fallbacks.sentences()}}}};
-  if (answer.notes && !answer.notes->format.empty()) {
-    json["settings"] = {{"format", answer.notes->format},
-                        {"without_effect", answer.notes->without_effect},
-                        {"unknown", answer.notes->unknown}};
-  }
-  return json;
-}
 
 /// `43.9 s` and the like, flush right in eight columns.
 std::string breakdown_line(std::string_view label, Nanoseconds part, Nanoseconds whole) {
@@ -254,7 +73,7 @@ std::string labelled(std::string_view label, std::string_view words) {
 
 /// `GPT 530B   105 layers, ...        3,360 A100 = tensor 8 x data 12 x pipeline 35`, only degrees above 1
 /// but for these three.
-std::string headline(const Answer& answer) {
+std::string headline(const PredictionAnswer& answer) {
   const TransformerModel& model = answer.model;
   const ParallelPlan& plan = answer.prediction.plan;
   std::string text =
@@ -282,7 +101,7 @@ std::string_view fit_text(Fit fit) {
   return "";
 }
 
-std::string to_text(const Answer& answer, const std::string& list) {
+std::string to_text(const PredictionAnswer& answer, const std::string& list) {
   const Prediction& prediction = answer.prediction;
   const ParallelPlan& plan = prediction.plan;
   const IterationTimes& times = prediction.times;
@@ -395,19 +214,19 @@ void warn_of_options_without_effect(const PredictArguments& arguments) {
   const auto warn = [](std::string_view option, bool is_given, std::string_view semantics) {
     if (is_given) log_warning(fmt::format("{}: without effect; it is for --semantics {}", option, semantics));
   };
-  if (arguments.semantics == name_of(Semantics::Release)) {
-    warn("--stack", !arguments.stack.empty(), "physical");
+  if (arguments.prediction.semantics == name_of(Semantics::Release)) {
+    warn("--stack", !arguments.prediction.stack.empty(), "physical");
     warn("--calibrate", !arguments.calibration.empty(), "physical");
   } else {
-    warn("--traces", !arguments.traces.empty(), "vtrain");
-    warn("--collectives", !arguments.collectives.empty(), "vtrain");
+    warn("--traces", !arguments.prediction.traces.empty(), "vtrain");
+    warn("--collectives", !arguments.prediction.collectives.empty(), "vtrain");
     warn("--detail kernels", arguments.detail == "kernels", "vtrain");
   }
 }
 
 /// Reads `--calibrate`; the release's semantics has no calibration.
 Result<Calibration> read_calibration_option(const PredictArguments& arguments) {
-  if (arguments.semantics == name_of(Semantics::Release)) return Calibration{};
+  if (arguments.prediction.semantics == name_of(Semantics::Release)) return Calibration{};
   return read_calibration(arguments.calibration);
 }
 
@@ -415,14 +234,14 @@ Result<Calibration> read_calibration_option(const PredictArguments& arguments) {
 Result<void> compare_with_log(const PredictArguments& arguments) {
   if (!arguments.inputs.empty())
     return fail({.field = "--from-log", .message = "takes no configurations; --config names the run's"});
-  if (arguments.semantics == name_of(Semantics::Release))
+  if (arguments.prediction.semantics == name_of(Semantics::Release))
     return fail({.field = "--semantics", .message = "--from-log needs physical"});
   if (!arguments.timeline.empty() || !arguments.graph.empty())
     return fail({.field = "--timeline, --graph", .message = "--from-log writes none; predict the --config"});
   FromLogArguments from_log = arguments.from_log;
   from_log.num_gpus = arguments.plan.num_gpus;
-  from_log.profile = arguments.profile;
-  from_log.stack = arguments.stack;
+  from_log.profile = arguments.prediction.profile;
+  from_log.stack = arguments.prediction.stack;
   from_log.calibration = arguments.calibration;
   from_log.json = arguments.json;
   return predict_from_log(from_log);
@@ -448,7 +267,9 @@ Result<void> predict_all(const PredictArguments& arguments) {
   ExtrapolationList extrapolated;
   std::string text;
   for (const std::string& file : *files) {
-    const auto answer = predict_config(arguments, *calibration, *options, file);
+    const auto config = read_predict_input(file, *options);
+    if (!config) return fail(config.error());
+    const auto answer = answer_prediction(*config, file, arguments.prediction, *calibration);
     if (!answer) return fail(answer.error());
     if (answer->notes) {
       if (const std::string ignored = describe_ignored_settings(*answer->notes); !ignored.empty())
@@ -456,7 +277,7 @@ Result<void> predict_all(const PredictArguments& arguments) {
     }
     std::string files_written;
     if (auto done = write_graph_files(arguments, answer->prediction.work, files_written); !done) return done;
-    list.push_back(to_json(*answer));
+    list.push_back(prediction_to_json(*answer));
     extrapolated.add(answer->prediction.provenance.fallbacks);
     text += (text.empty() ? "" : "\n") + to_text(*answer, extrapolated_list(arguments.extrapolated)) +
             files_written;
@@ -498,26 +319,27 @@ void add_predict_command(CLI::App& app, Action& action) {
                    "Configuration of the run of --from-log, where the log lacks the arguments")
       ->needs(log);
   command
-      ->add_option("--semantics", arguments->semantics,
+      ->add_option("--semantics", arguments->prediction.semantics,
                    "Predictor: physical, or vtrain (reproduces the public vTrain release to the nanosecond)")
       ->check(one_of({"physical", "vtrain"}))
       ->capture_default_str();
   command->add_option(
-      "--profile", arguments->profile,
+      "--profile", arguments->prediction.profile,
       fmt::format("GPU profile: {}; see `vtrain profile list`; default: the configuration's, or a100",
                   kProfileNameHelp));
   command->add_option("--calibrate", arguments->calibration,
                       "Correct predictions with a file of `vtrain profile calibrate`, or with `published` "
                       "(factors that come with the program)");
-  command->add_option("--stack", arguments->stack,
+  command->add_option("--stack", arguments->prediction.stack,
                       fmt::format("Software stack: {}. Default: the configuration's, or {}", stack_names(),
                                   kDefaultStackHelp));
-  add_set_up_option(*command, arguments->set_up);
+  add_set_up_option(*command, arguments->prediction.set_up);
   add_predict_plan_options(*command, arguments->plan);
-  command->add_option("--traces", arguments->traces,
+  command->add_option("--traces", arguments->prediction.traces,
                       "Folder of kernel traces, for --semantics vtrain; default: the traces of the recording "
                       "given as --profile, or the configuration's trace_path");
-  command->add_option("--collectives", arguments->collectives, "Folder of all-reduce tables AR_GPU*_LUT");
+  command->add_option("--collectives", arguments->prediction.collectives,
+                      "Folder of all-reduce tables AR_GPU*_LUT");
   command->add_option("--timeline", arguments->timeline,
                       "Write the iteration as Chrome trace events, for Perfetto");
   command->add_option("--graph", arguments->graph, "Write the execution graph as DOT, for Graphviz");
@@ -531,7 +353,7 @@ void add_predict_command(CLI::App& app, Action& action) {
       ->add_option("--extrapolated", arguments->extrapolated,
                    "Write all kernels outside measured sizes as CSV, with their distance from them")
       ->check(plain_file());
-  command->add_flag("--strict", arguments->strict,
+  command->add_flag("--strict", arguments->prediction.strict,
                     "Exit 2 if a number was missing or had to be extrapolated");
   command->add_flag("--json", arguments->json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return predict_all(*arguments); }; });

@@ -91,15 +91,6 @@ Result<PredictConfig> read_predict_input(const std::string& input, const ConfigO
   return config_of_options(of_model);
 }
 
-std::vector<std::string> describe_settings(const PredictConfig& config) {
-  if (!config.settings || config.settings->format.empty()) return {};
-  std::vector<std::string> lines = {
-      fmt::format("{}{}", config.settings->format,
-                  config.stack.empty() ? "" : fmt::format(", which imply the stack {}", config.stack))};
-  lines.insert(lines.end(), config.settings->remarks.begin(), config.settings->remarks.end());
-  return lines;
-}
-
 std::string describe_ignored_settings(const SettingNotes& notes) {
   std::string text;
   if (!notes.without_effect.empty()) {

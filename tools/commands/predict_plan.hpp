@@ -38,9 +38,6 @@ Result<ConfigOptions> read_predict_plan(const PredictPlanArguments& arguments);
 /// Reads a configuration: a file, or the name of a model with a plan in the options.
 Result<PredictConfig> read_predict_input(const std::string& input, const ConfigOptions& options);
 
-/// Lines on the settings of a training framework for people, a sentence each.
-std::vector<std::string> describe_settings(const PredictConfig& config);
-
 /// Settings without effect and unknown ones, in one line; empty without any.
 std::string describe_ignored_settings(const SettingNotes& notes);
 

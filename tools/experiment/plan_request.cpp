@@ -256,6 +256,11 @@ Result<PlanReport> make_plan_report(const PlanRequest& question, bool fills_line
   const auto start = std::chrono::steady_clock::now();
   PlanSearch search(question.model, question.target.profile, question.target.stack);
   for (const GpuCount num_gpus : question.gpu_counts) {
+    if (question.is_late && question.is_late()) {
+      return fail({.kind = ErrorKind::Failed,
+                   .field = "--gpus",
+                   .message = "the search takes too long: name fewer numbers of GPUs"});
+    }
     auto found = fills_lines && question.gpu_counts.size() == 1
                      ? find_lines(search, num_gpus, question)
                      : search.find(num_gpus, question.global_batch, question.search);

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +37,9 @@ struct PlanRequest {
   PlanSearchOptions search;               ///< options of the search
   std::optional<ParallelPlan> beside;     ///< another plan to predict; none: it is not given
   std::vector<SpecFile> files;            ///< files that were read
+  /// Asked before each number of GPUs: true ends the search with an error; none: the search may take any
+  /// time.
+  std::function<bool()> is_late{};
 };
 
 /// Plans for one number of GPUs, or the reason that there is none.
@@ -72,5 +77,12 @@ Result<PlanRequest> read_plan_request(const PlanSpec& spec, std::vector<std::str
 /// memory, the error names a number of GPUs that has it. With `fills_lines` one number of GPUs gets as many
 /// plans as fill the lines of a table (`fold_plans`), else `PlanSearchOptions::top`.
 Result<PlanReport> make_plan_report(const PlanRequest& question, bool fills_lines = false);
+
+/// Training speed of a plan of the answer.
+TrainingSpeed speed_of(const PlanRequest& question, const RankedPlan& ranked);
+
+/// The answer as `vtrain plan --json` prints it.
+nlohmann::ordered_json plan_report_to_json(const PlanSpec& spec, const PlanRequest& question,
+                                           const PlanReport& answer);
 
 }  // namespace vtrain

@@ -343,6 +343,25 @@ Result<void> check_fields(const Spec& spec) {
   return {};
 }
 
+/// The JSON Schema of a field's value.
+ordered_json schema_of(const SpecField& field, const auto& value) {
+  using Value = std::decay_t<decltype(value)>;
+  ordered_json schema;
+  if constexpr (std::is_same_v<Value, bool>) {
+    schema["type"] = "boolean";
+  } else if constexpr (std::is_arithmetic_v<Value>) {
+    schema["type"] = std::is_integral_v<Value> ? "integer" : "number";
+    schema["minimum"] = field.low;
+    if (field.high < kMostSeed) schema["maximum"] = field.high;
+  } else {
+    schema["type"] = "string";
+    if (!field.choices.empty()) schema["enum"] = field.choices;
+  }
+  schema["default"] = value;
+  schema["description"] = fmt::format("as {} of the command line", field.option);
+  return schema;
+}
+
 template <class Spec>
 Error located(const JsonDocument& document, Error error) {
   if (!error.file.empty()) return error;
@@ -402,6 +421,10 @@ Result<SpecDocument<ScenarioSpec>> parse_scenario_spec(std::string text, const f
   return parse_spec<ScenarioSpec>(std::move(text), file);
 }
 
+Result<SpecDocument<PlanSpec>> parse_plan_search(std::string text, const fs::path& file) {
+  return parse_spec<PlanSpec>(std::move(text), file);
+}
+
 Result<SpecDocument<PlanSpec>> read_plan_spec(const fs::path& file) {
   return read_spec<PlanSpec>(file);
 }
@@ -434,6 +457,25 @@ Result<void> set_option(ScenarioSpec& spec, std::string_view option, std::string
   if (found) return set;
   return fail(
       {.field = "--vary", .message = with_guess(fmt::format("'{}' cannot vary", option), option, known)});
+}
+
+ordered_json plan_spec_schema() {
+  ordered_json schema = {{"type", "object"}, {"additionalProperties", false}};
+  schema["required"] = {"spec_version", "model"};
+  ordered_json& properties = schema["properties"];
+  properties["spec_version"] = {{"type", "integer"}, {"const", kSpecVersion}};
+  const PlanSpec defaults;
+  for_each_field(defaults, [&properties](const SpecField& field, const auto& value) {
+    ordered_json* object = &properties;
+    if (!field.group.empty()) {
+      ordered_json& group = properties[std::string(field.group)];
+      group["type"] = "object";
+      group["additionalProperties"] = false;
+      object = &group["properties"];
+    }
+    (*object)[std::string(field.key)] = schema_of(field, value);
+  });
+  return schema;
 }
 
 Result<void> check_spec(const ScenarioSpec& spec) {

@@ -117,6 +117,8 @@ struct SpecDocument {
 Result<SpecDocument<ScenarioSpec>> read_scenario_spec(const std::filesystem::path& file);
 /// Reads the spec in the output of `vtrain plan --json`.
 Result<SpecDocument<PlanSpec>> read_plan_spec(const std::filesystem::path& file);
+/// Parses a text as `read_plan_spec` does.
+Result<SpecDocument<PlanSpec>> parse_plan_search(std::string text, const std::filesystem::path& file);
 /// Parses the text of `file` as `read_scenario_spec` does.
 Result<SpecDocument<ScenarioSpec>> parse_scenario_spec(std::string text, const std::filesystem::path& file);
 
@@ -124,6 +126,9 @@ Result<SpecDocument<ScenarioSpec>> parse_scenario_spec(std::string text, const s
 /// the option: an unknown one (with the nearest known one), one with a list of values, a value that is no
 /// number.
 Result<void> set_option(ScenarioSpec& spec, std::string_view option, std::string_view value);
+
+/// The JSON Schema of a plan search (JSON Schema 2020-12), without the list of files.
+nlohmann::ordered_json plan_spec_schema();
 
 /// Checks values that are limited to some words or to a range. Errors name the option.
 Result<void> check_spec(const ScenarioSpec& spec);

@@ -12,9 +12,9 @@
 
 #include "core/base/result.hpp"
 #include "sched/metrics/seed_study.hpp"
+#include "tools/database/sqlite.hpp"
 #include "tools/experiment/variation.hpp"
 #include "tools/sweep/result_store.hpp"
-#include "tools/sweep/sqlite.hpp"
 
 namespace vtrain {
 

@@ -12,7 +12,7 @@
 
 #include "core/io/file.hpp"
 #include "core/io/unfinished.hpp"
-#include "tools/sweep/file_lock.hpp"
+#include "tools/database/file_lock.hpp"
 #include "tools/sweep/result_store.hpp"
 
 namespace vtrain {
@@ -72,7 +72,7 @@ Result<MergedResults> merge_results(const fs::path& out, std::span<const fs::pat
   if (!sweep) return fail(sweep.error());
   const auto spec = parse_sweep_spec(sweep->spec, parts.front());
   if (!spec) return fail(spec.error());
-  const auto lock = FileLock::beside(out);
+  const auto lock = FileLock::beside(out, kResultsInUse);
   if (!lock) return fail(lock.error());
   const fs::path temporary = fmt::format("{}.{}.tmp", out.string(), ::getpid());
   const UnfinishedWork unfinished([temporary] {

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "core/base/result.hpp"
+#include "tools/database/sqlite.hpp"
 #include "tools/sweep/grid.hpp"
 #include "tools/sweep/result_store.hpp"
-#include "tools/sweep/sqlite.hpp"
 
 namespace vtrain {
 

@@ -10,7 +10,7 @@
 #include "core/base/numbers.hpp"
 #include "core/base/strings.hpp"
 #include "core/base/utf8.hpp"
-#include "tools/sweep/file_lock.hpp"
+#include "tools/database/file_lock.hpp"
 #include "tools/sweep/result_columns.hpp"
 #include "tools/sweep/result_schema.hpp"
 
@@ -176,7 +176,7 @@ ResultStore::~ResultStore() = default;
 Result<ResultStore> ResultStore::open(const fs::path& file, const Grid& grid, const StoredSweep& sweep,
                                       bool replace) {
   if (auto checked = check_place(file); !checked) return fail(std::move(checked.error()));
-  auto lock = FileLock::beside(file);
+  auto lock = FileLock::beside(file, kResultsInUse);
   if (!lock) return fail(std::move(lock.error()));
   if (replace) {
     for (const char* const ending : {"-wal", "-shm", ""}) {

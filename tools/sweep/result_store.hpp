@@ -12,10 +12,14 @@
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "tools/database/sqlite.hpp"
 #include "tools/sweep/grid.hpp"
-#include "tools/sweep/sqlite.hpp"
 
 namespace vtrain {
+
+/// Message of a file that another sweep writes.
+inline constexpr std::string_view kResultsInUse =
+    "another sweep is writing to this file: wait for it, or name another one with --out";
 
 /// `PRAGMA application_id` of a sweep's results: the letters `vtrn`.
 inline constexpr std::int64_t kResultsApplication = 0x7674726e;

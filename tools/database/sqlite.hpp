@@ -78,6 +78,9 @@ class Database {
   Result<std::string> text(const std::string& sql) const;
   /// The bytes of the database, as a file has them.
   Result<std::string> image() const;
+  /// Copies the database as it is at one instant to a file, while others go on writing. The file appears under
+  /// its name when it is complete.
+  Result<void> copy_to(const std::filesystem::path& copy) const;
   /// File of the database.
   const std::filesystem::path& file() const { return connection_->file; }
 

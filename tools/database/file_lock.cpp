@@ -1,4 +1,4 @@
-#include "tools/sweep/file_lock.hpp"
+#include "tools/database/file_lock.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -23,7 +23,7 @@ bool is_in_place(const std::filesystem::path& path, int descriptor) {
 
 }  // namespace
 
-Result<FileLock> FileLock::beside(const std::filesystem::path& file) {
+Result<FileLock> FileLock::beside(const std::filesystem::path& file, std::string_view held) {
   const std::filesystem::path path = file.string() + "-lock";
   constexpr mode_t kReadableByAll = 0644;
   for (;;) {
@@ -33,9 +33,7 @@ Result<FileLock> FileLock::beside(const std::filesystem::path& file) {
       const int code = errno;
       ::close(descriptor);
       if (code != EWOULDBLOCK) return fail(io_error(path, "lock", code));
-      return fail(
-          {.file = file.string(),
-           .message = "another sweep is writing to this file: wait for it, or name another one with --out"});
+      return fail({.file = file.string(), .message = std::string(held)});
     }
     if (is_in_place(path, descriptor)) return FileLock(path, descriptor);
     ::close(descriptor);

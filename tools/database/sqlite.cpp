@@ -1,13 +1,15 @@
-#include "tools/sweep/sqlite.hpp"
+#include "tools/database/sqlite.hpp"
 
 #include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <cerrno>
 #include <cmath>
+#include <system_error>
 #include <utility>
 
 #include "core/io/file.hpp"
+#include "core/io/unfinished.hpp"
 
 namespace vtrain {
 
@@ -134,6 +136,34 @@ Result<std::string> Database::image() const {
   std::string image(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
   sqlite3_free(bytes);
   return image;
+}
+
+Result<void> Database::copy_to(const std::filesystem::path& copy) const {
+  const std::filesystem::path temporary = copy.string() + ".tmp";
+  std::error_code code;
+  std::filesystem::remove(temporary, code);  // of a process that was killed
+  UnfinishedWork unfinished([temporary] {
+    std::error_code ignored;
+    return std::filesystem::remove(temporary, ignored);
+  });
+  {
+    auto target = open(temporary, Access::Write);
+    if (!target) return fail(std::move(target.error()));
+    sqlite3* const to = target->connection_->database;
+    sqlite3_backup* const backup = sqlite3_backup_init(to, "main", connection_->database, "main");
+    if (backup == nullptr) return fail(target->connection_->error(sqlite3_errcode(to)));
+    constexpr int kAllPages = -1;
+    const int copied = sqlite3_backup_step(backup, kAllPages);
+    const int finished = sqlite3_backup_finish(backup);
+    if (copied != SQLITE_DONE) return fail(target->connection_->error(copied));
+    if (finished != SQLITE_OK) return fail(target->connection_->error(finished));
+    // The copy is in the mode of the original, WAL, whose first reader would need two more files.
+    if (auto plain = target->run("PRAGMA journal_mode = DELETE"); !plain) return plain;
+  }
+  std::filesystem::rename(temporary, copy, code);
+  if (code) return fail(io_error(copy, "write", code.value()));
+  unfinished.finish();
+  return {};
 }
 
 Error Connection::error(int code) const {

@@ -1,0 +1,72 @@
+/// The table of routes: one row says all that the service knows of a route. Requests find their handler in
+/// it, and `/openapi.json` is made from it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "tools/serve/gate.hpp"
+#include "tools/serve/http.hpp"
+
+namespace vtrain::serve {
+
+/// Queue that a handler runs in, so that long work never holds up short work.
+enum class Lane {
+  Short,  ///< milliseconds: a prediction, a look at the state
+  Long,   ///< seconds: a search
+};
+/// Number of lanes.
+inline constexpr std::size_t kNumLanes = 2;
+
+/// One row of the table.
+struct Route {
+  std::string_view method;     ///< `POST`
+  std::string_view path;       ///< template: `/v1/jobs/{id}`
+  Role role = Role::Read;      ///< role that is needed
+  Lane lane = Lane::Short;     ///< queue of the handler
+  std::string_view summary{};  ///< what it does, in one line
+  /// JSON Schema of the body; null: the route takes none.
+  nlohmann::ordered_json (*request_schema)() = nullptr;
+  /// JSON Schema of the answer; null: the answer is no JSON.
+  nlohmann::ordered_json (*response_schema)() = nullptr;
+  std::string_view media_type = "application/json";   ///< media type of the answer
+  std::size_t max_body = std::size_t{1} << 20;        ///< largest body in bytes
+  std::function<Response(const Request&)> handler{};  ///< runs on any thread; may throw
+};
+
+/// A request that may go on: what follows from its header.
+struct Admitted {
+  const Route* route = nullptr;                     ///< row of the table; lives as long as the router
+  std::map<std::string, std::string> parameters{};  ///< values of the path
+  Caller caller{};                                  ///< sender
+};
+
+/// Finds the routes of requests. It does not change, so threads may share it.
+class Router {
+ public:
+  /// `gate` must outlive the router.
+  Router(std::vector<Route> routes, Gate& gate);
+
+  /// Decides on a request by its header alone, so that nothing is read from clients without rights. Problems:
+  /// 404, 405 with the methods that there are, 415 for a body that is no JSON, and those of `Gate::admit`.
+  tl::expected<Admitted, Response> admit(const RequestHead& head) const;
+
+  /// Runs the handler. What it throws becomes a problem of status 500 without details, and a line of the log.
+  Response answer(const Route& route, const Request& request) const;
+
+  /// The table.
+  std::span<const Route> routes() const { return routes_; }
+
+ private:
+  std::vector<Route> routes_;
+  Gate& gate_;
+};
+
+}  // namespace vtrain::serve

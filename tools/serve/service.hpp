@@ -1,0 +1,66 @@
+/// The product behind the server: its table of routes, and what the handlers share.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "tools/serve/gate.hpp"
+#include "tools/serve/metrics.hpp"
+#include "tools/serve/predictions.hpp"
+#include "tools/serve/router.hpp"
+#include "tools/serve/server.hpp"
+#include "tools/serve/store.hpp"
+
+namespace vtrain::serve {
+
+/// Files and limits of a service.
+struct ServiceOptions {
+  std::string tokens{};            ///< file of tokens; empty: clients need none
+  std::string state{};             ///< file of the state; empty: nothing is kept
+  std::string calibration{};       ///< file of `vtrain profile calibrate`, or `published`; empty: none
+  double requests_per_second = 0;  ///< largest rate of a tenant; 0: unlimited
+};
+
+/// Answers the requests of all routes. Threads may share it.
+class Service {
+ public:
+  /// Reads tokens, calibration and state. Errors as those of their readers.
+  static Result<std::unique_ptr<Service>> open(const ServiceOptions& options);
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  /// The routes, for a server.
+  const Router& router() const { return *router_; }
+  /// Counts a request that was answered, and logs it.
+  void observe(const Exchange& exchange);
+  /// Shows the connections of a server among the metrics. The server must outlive the service's answers.
+  void watch(const Server& server);
+
+  /// Reads the tokens again. Keeps the former ones on an error.
+  Result<void> reload();
+  /// Has `/readyz` say that no more work is wanted here.
+  void stop_being_ready() { is_ready_ = false; }
+
+ private:
+  Service(ServiceOptions options, std::optional<Tokens> tokens, Calibration calibration,
+          std::unique_ptr<Store> store);
+  std::vector<Route> routes();
+  Response ready() const;
+  void watch_own_figures();
+
+  ServiceOptions options_;
+  Gate gate_;
+  Metrics metrics_;
+  Predictions predictions_;
+  std::unique_ptr<Store> store_;  ///< null: nothing is kept
+  std::unique_ptr<Router> router_;
+  std::string openapi_;  ///< text of the document
+  std::atomic<bool> is_ready_ = true;
+};
+
+}  // namespace vtrain::serve
