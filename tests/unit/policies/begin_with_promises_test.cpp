@@ -101,7 +101,8 @@ TEST_CASE("promises: a simulation that begins in the middle of a replay goes on 
               for (std::size_t i = 0; i < kept.size(); ++i) {
                 const JobOutcome& expected = whole.outcomes[kept[i].value];
                 const JobOutcome& found = result.outcomes[i];
-                CAPTURE(kept[i].value);
+                const std::uint32_t number = kept[i].value;
+                CAPTURE(number);
                 REQUIRE(found.state == expected.state);
                 REQUIRE(found.start == expected.start);
                 REQUIRE(found.end == expected.end);

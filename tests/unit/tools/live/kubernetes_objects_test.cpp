@@ -309,7 +309,8 @@ TEST_CASE("kubernetes: every object is read as its right reading says, each fiel
   std::size_t num_fields = 0;
   for (const auto& [file, state] : states) {
     for (const json& entry : files[file]) {
-      INFO(file << ": " << entry["kind"].dump() << " " << entry["name"].dump());
+      const std::string& name_of_file = file;
+      INFO(name_of_file << ": " << entry["kind"].dump() << " " << entry["name"].dump());
       const json reading = reading_of(entry, state.kubernetes, flavors);
       REQUIRE(reading.is_object());
       for (const auto& field : entry.items()) {

@@ -148,7 +148,8 @@ TEST_CASE("live: priorities of sprio are those that scontrol shows") {
     right[std::to_string(job["job_id"].get<std::int64_t>())] = job["priority"].get<std::int64_t>();
   CHECK(state.priorities.size() == 20);
   for (const auto& [id, priority] : state.priorities) {
-    CAPTURE(id);
+    const std::string& name = id;
+    CAPTURE(name);
     // Job 43 may use two partitions, of which scontrol shows another one's. A pass of the priority plugin
     // lies between some of the files.
     if (id == "43")
