@@ -10,6 +10,7 @@
 #include "core/base/numbers.hpp"
 #include "tools/commands/eta_text.hpp"
 #include "tools/format/text_format.hpp"
+#include "tools/format/trace_description.hpp"
 
 namespace vtrain {
 

@@ -12,6 +12,7 @@
 
 #include "core/base/numbers.hpp"
 #include "tools/format/text_format.hpp"
+#include "tools/format/trace_description.hpp"
 
 namespace vtrain {
 namespace {

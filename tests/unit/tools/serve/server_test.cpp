@@ -287,7 +287,8 @@ TEST_CASE("server: what is no request gets a 4xx and the connection ends") {
   };
   Running running;
   for (const auto& [text, status] : cases) {
-    CAPTURE(text.substr(0, 100));
+    const std::string begin = text.substr(0, 100);
+    CAPTURE(begin);
     Client client(running);
     CHECK(status_of(client.ask(text)) == status);
     CHECK(client.head().find("Connection: close") != std::string::npos);
