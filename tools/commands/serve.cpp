@@ -1,4 +1,4 @@
-/// `vtrain serve`: predictions, plan searches and admission over HTTP.
+/// `vtrain serve`: predictions and plan searches over HTTP.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -184,10 +184,11 @@ void add_serve_command(CLI::App& app, Action& action) {
                    "Requests of a tenant; 0: any number")
       ->transform(number_between(0, 1e9))
       ->capture_default_str();
-  command->add_option("--state", to.service.state, "SQLite file that keeps what was accepted");
+  // Help does not list the state before requests are accepted that it keeps.
+  command->add_option("--state", to.service.state, "SQLite file that keeps what was accepted")->group("");
   CLI::Option* const backup =
       command->add_option("--backup", to.backup, "Copy the state to a new file, also of a running service");
-  backup->check(plain_file());
+  backup->check(plain_file())->group("");
   command->add_option("--calibrate", to.service.calibration,
                       "Correct predictions with a file of `vtrain profile calibrate`, or with `published`");
   command->add_option("--drain", to.drain_s, "Seconds that requests under way get after SIGTERM")

@@ -209,7 +209,8 @@ Result<LiveState> read_live_state(std::span<const std::string> files, const Time
     texts.emplace_back(file, *std::move(text));
   }
   // Tables that name tasks of arrays by their place complete the jobs of others.
-  std::ranges::stable_partition(texts, [](const auto& each) { return !has_only_shown_ids(each.second); });
+  std::stable_partition(texts.begin(), texts.end(),
+                        [](const auto& each) { return !has_only_shown_ids(each.second); });
   for (auto& [file, text] : texts) {
     if (auto added = add_dump(std::move(text), file, state); !added) return fail(std::move(added.error()));
   }
