@@ -9,7 +9,7 @@
 
 namespace vtrain {
 
-/// A pending job. Times are seconds from now; none: never in so many of the simulations.
+/// A pending job. Times are seconds from now; none: fewer simulations have it at all.
 struct EtaPageJob {
   std::string job{};
   std::string user{};
