@@ -37,12 +37,6 @@ struct AdmitArguments {
   bool json = false;
 };
 
-/// A run time that a job which has held GPUs for `held` may still have: the longest that is known.
-SimDuration longest_run(const RunTimes& times, SimDuration held) {
-  if (times.values.back() > held) return times.values.back();
-  return held + std::max<SimDuration>(held / 10, std::chrono::minutes(1));
-}
-
 /// Takes the longest known run times, so that a promise does not rest on luck.
 void take_longest_runs(ClusterNow& now) {
   EtaQuestion& question = now.question;
@@ -51,7 +45,7 @@ void take_longest_runs(ClusterNow& now) {
     SimDuration held{0};
     if (i < question.state.jobs.size() && question.state.jobs[i].outcome.state == JobState::Running)
       held = question.state.now - question.state.jobs[i].resumed;
-    job.duration = longest_run(question.run_times[i], held);
+    job.duration = question.run_times[i].longest(held);
     if (job.requested_time.count() > 0) job.requested_time = std::max(job.requested_time, job.duration);
   }
 }
@@ -78,22 +72,15 @@ Result<Today> read_today(const AdmitArguments& arguments, PlacementKind placemen
   }
   const auto state = read_live_state(arguments.now);
   if (!state) return fail(in_option("--now", state.error()));
-  RunTimeBook book;
-  for (const DumpedJob& job : state->jobs)
-    book.add(job);
-  if (!arguments.history.empty()) {
-    const auto past = read_live_state(arguments.history);
-    if (!past) return fail(in_option("--history", past.error()));
-    for (const DumpedJob& job : past->jobs)
-      book.add(job);
-  }
+  const auto book = read_run_times(*state, arguments.history);
+  if (!book) return fail(in_option("--history", book.error()));
   ClusterNowOptions options{.cluster = std::move(named), .now = {}, .placement = placement};
   if (!arguments.at.empty()) {
     const auto seconds = parse_seconds_since_1970(arguments.at);
     if (!seconds) return fail(in_option("--at", seconds.error()));
     options.now = *seconds;
   }
-  auto now = make_cluster_now(*state, book, options);
+  auto now = make_cluster_now(*state, *book, options);
   if (!now) return fail(in_option("--now", std::move(now.error())));
   take_longest_runs(*now);
   today.context.now = now->now;

@@ -96,15 +96,8 @@ Result<EtaReport> make_estimate(const EtaArguments& arguments) {
   if (!zone) return fail(in_option("--time-zone", zone.error()));
   const auto state = read_live_state(arguments.now, *zone);
   if (!state) return fail(in_option("--now", state.error()));
-  RunTimeBook book;
-  for (const DumpedJob& job : state->jobs)
-    book.add(job);
-  if (!arguments.history.empty()) {
-    const auto past = read_live_state(arguments.history, *zone);
-    if (!past) return fail(in_option("--history", past.error()));
-    for (const DumpedJob& job : past->jobs)
-      book.add(job);
-  }
+  const auto book = read_run_times(*state, arguments.history, *zone);
+  if (!book) return fail(in_option("--history", book.error()));
   ClusterNowOptions options;
   options.pricing = arguments.pricing;
   std::optional<JobModels> models;
@@ -131,7 +124,7 @@ Result<EtaReport> make_estimate(const EtaArguments& arguments) {
   // It chooses GPU types, whatever jobs ask for.
   options.counts_types = policy && policy->policy().name == "kueue";
   const bool is_kueue = options.counts_types && (*policy)["objects"].empty() && !state->kubernetes.empty();
-  auto cluster = make_cluster_now(*state, book, options);
+  auto cluster = make_cluster_now(*state, *book, options);
   if (!cluster) return fail(in_option("--now", cluster.error()));
   cluster->question.policy = with_origin(spec, cluster->origin);
   if (is_kueue) {
@@ -163,7 +156,7 @@ Result<EtaReport> make_estimate(const EtaArguments& arguments) {
   for (const auto& [name, file] : state->policy_files)
     (spec.find(fmt::format("{}={}", name, file)) == std::string::npos ? unused : used).insert(file);
   std::erase_if(unused, [&](const std::string& file) { return used.contains(file); });
-  return EtaReport{*std::move(cluster), *std::move(answer),         book.num_jobs(),
+  return EtaReport{*std::move(cluster), *std::move(answer),         book->num_jobs(),
                    arguments.policy,    {used.begin(), used.end()}, std::ssize(unused)};
 }
 

@@ -121,9 +121,14 @@ SimDuration RunTimes::draw(RandomStream& random, SimDuration held) const {
   const double part = random.uniform();
   const auto first = std::ranges::upper_bound(values, held) - values.begin();
   const auto left = std::ssize(values) - first;
-  if (left == 0) return held + std::max<SimDuration>(held / 10, std::chrono::minutes(1));
+  if (left == 0) return longest(held);
   const auto position = first + static_cast<std::ptrdiff_t>(part * static_cast<double>(left));
   return values[static_cast<std::size_t>(std::min(position, std::ssize(values) - 1))];
+}
+
+SimDuration RunTimes::longest(SimDuration held) const {
+  if (values.back() > held) return values.back();
+  return held + std::max<SimDuration>(held / 10, std::chrono::minutes(1));
 }
 
 std::optional<std::size_t> quantile_position(std::size_t values, std::size_t count, double part) {

@@ -25,6 +25,8 @@ struct RunTimes {
   /// One of the values above the time that the job has held GPUs, at random. A job that has outlived all of
   /// them ends one part in ten later than now.
   SimDuration draw(RandomStream& random, SimDuration held) const;
+  /// The longest of the values for a job that has held GPUs so long; later than now, as in `draw`.
+  SimDuration longest(SimDuration held) const;
 };
 
 /// A cluster at one instant, for a policy.

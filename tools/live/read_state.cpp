@@ -224,4 +224,17 @@ Result<LiveState> read_live_state(std::span<const std::string> files, const Time
   return state;
 }
 
+Result<RunTimeBook> read_run_times(const LiveState& state, std::span<const std::string> past_files,
+                                   const TimeZone& zone) {
+  RunTimeBook book;
+  for (const DumpedJob& job : state.jobs)
+    book.add(job);
+  if (past_files.empty()) return book;
+  const auto past = read_live_state(past_files, zone);
+  if (!past) return fail(past.error());
+  for (const DumpedJob& job : past->jobs)
+    book.add(job);
+  return book;
+}
+
 }  // namespace vtrain

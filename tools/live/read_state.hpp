@@ -6,6 +6,7 @@
 
 #include "core/base/result.hpp"
 #include "tools/live/live_state.hpp"
+#include "tools/live/run_time_book.hpp"
 
 namespace vtrain {
 
@@ -13,6 +14,10 @@ namespace vtrain {
 /// from the first; what the others know more is added. Errors: those of the dumps, no job and no node at all,
 /// one id for two jobs in one dump. `zone` is that of times without one.
 Result<LiveState> read_live_state(std::span<const std::string> files, const TimeZone& zone = kUtc);
+
+/// Run times of the ended jobs of a state and of files with past jobs. Errors: those of `read_live_state`.
+Result<RunTimeBook> read_run_times(const LiveState& state, std::span<const std::string> past_files,
+                                   const TimeZone& zone = kUtc);
 
 /// Adds the text of one dump to a state. Objects of Kubernetes become jobs and nodes by `finish_kubernetes`
 /// only, once all dumps are there. Errors name `file`.
