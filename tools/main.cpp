@@ -111,6 +111,7 @@ int run(int argc, char** argv) try {
   vtrain::add_decide_command(app, action);
   vtrain::add_eta_command(app, action);
   vtrain::add_serve_command(app, action);
+  vtrain::add_mcp_command(app, action);
   int answer = 0;  // exit code of a command that succeeds
   vtrain::add_admit_command(app, action, answer);
   vtrain::add_list_commands(app, action);

@@ -172,7 +172,7 @@ class Answers(ServiceTest):
         cluster = self.folder / "cluster.json"
         cluster.write_text(json.dumps({"groups": [{"num_nodes": 1, "gpus_per_node": 8, "gpu_type": "h100"}]}))
         bodies = []
-        for name in (str(model), "../../etc/passwd", "/dev/stdin", "-/", "missing.json"):
+        for name in (str(model), "/no/such/h100.json", "../../etc/passwd", "/dev/stdin", "-/", "missing.json"):
             bodies.append(("/v1/predict", dict(PREDICTION, model=name)))
             bodies.append(("/v1/predict", dict(PREDICTION, profile=name)))
             bodies.append(("/v1/plans", dict(SEARCH, model=name)))

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/base/numbers.hpp"
-#include "tools/commands/eta_text.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
+#include "tools/live/eta_report.hpp"
 
 namespace vtrain {
 

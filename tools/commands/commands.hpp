@@ -33,6 +33,7 @@ void add_validate_schedule_command(CLI::App& app, Action& action, const std::str
 void add_decide_command(CLI::App& app, Action& action);
 void add_eta_command(CLI::App& app, Action& action);
 void add_serve_command(CLI::App& app, Action& action);
+void add_mcp_command(CLI::App& app, Action& action);
 /// Sets the exit code of a command that succeeds: 3 for a no.
 void add_admit_command(CLI::App& app, Action& action, int& exit_code);
 void add_list_commands(CLI::App& app, Action& action);        ///< policies, models, clusters

@@ -25,139 +25,38 @@
 #include "tools/format/text_format.hpp"
 #include "tools/format/trace_description.hpp"
 #include "tools/live/backtest.hpp"
-#include "tools/live/cluster_now.hpp"
-#include "tools/live/kueue_now.hpp"
-#include "tools/live/read_state.hpp"
-#include "tools/live/suggestions.hpp"
+#include "tools/live/eta_request.hpp"
 #include "tools/options/options.hpp"
 
 namespace vtrain {
 namespace {
 
 struct EtaArguments {
+  EtaRequest request{};  ///< without its dumps
   std::vector<std::string> now;
   std::vector<std::string> history;
-  std::string policy = "easy";
-  std::string cluster;
-  std::string placement = "count";
-  std::string at;
-  std::string job;
   std::string models;
-  std::string zone;
-  PricingArguments pricing{};
   std::string report;
   TraceArguments log{};
   std::vector<std::string> estimates;
   std::int64_t submissions = 2000;
-  std::int64_t samples = 200;
-  std::uint64_t seed = 1;
-  unsigned threads = 0;
   bool json = false;
 };
 
-Result<std::optional<std::int64_t>> parse_at(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  const auto seconds = parse_seconds_since_1970(text);
-  if (!seconds) return fail(in_option("--at", seconds.error()));
-  return *seconds;
-}
-
-/// The spec with the files of a state as parameters, where the policy reads such files and the spec names
-/// none.
-std::string with_policy_files(const std::string& spec, const LiveState& state) {
-  const auto policy = PolicyRegistry::built_in().parse(spec);
-  if (!policy || state.policy_files.empty()) return spec;
-  const auto& known = policy->policy().parameters;
-  std::string text = spec;
-  const auto is_known = [&](std::string_view name) {
-    return std::ranges::find(known, name, &PolicyParameter::name) != known.end();
-  };
-  if (!is_known("conf") || !(*policy)["folder"].empty()) return spec;
-  for (const auto& [name, file] : state.policy_files) {
-    if (!is_known(name) || !(*policy)[name].empty()) continue;
-    text += fmt::format("{}{}={}", text.find(':') == std::string::npos ? ":" : ",", name, file);
-  }
-  return text;
-}
-
-/// The spec with the instant of time 0, where the policy reads dates and the spec names none.
-std::string with_origin(const std::string& spec, std::int64_t origin) {
-  const auto policy = PolicyRegistry::built_in().parse(spec);
-  if (!policy) return spec;
-  const auto& known = policy->policy().parameters;
-  if (std::ranges::find(known, std::string_view("origin"), &PolicyParameter::name) == known.end() ||
-      !(*policy)["origin"].empty())
-    return spec;
-  return fmt::format("{}{}origin={}", spec, spec.find(':') == std::string::npos ? ":" : ",", origin);
-}
-
-Result<EtaReport> make_estimate(const EtaArguments& arguments) {
-  const auto zone = arguments.zone.empty() ? Result<TimeZone>(kUtc) : TimeZone::find(arguments.zone);
-  if (!zone) return fail(in_option("--time-zone", zone.error()));
-  const auto state = read_live_state(arguments.now, *zone);
-  if (!state) return fail(in_option("--now", state.error()));
-  const auto book = read_run_times(*state, arguments.history, *zone);
-  if (!book) return fail(in_option("--history", book.error()));
-  ClusterNowOptions options;
-  options.pricing = arguments.pricing;
-  std::optional<JobModels> models;
-  if (!arguments.models.empty()) {
-    auto read = JobModels::read(arguments.models);
-    if (!read) return fail(in_option("--models", read.error()));
-    models = *std::move(read);
-    options.models = &*models;
-  }
-  const auto at = parse_at(arguments.at);
-  if (!at) return fail(at.error());
-  options.now = *at;
-  const auto placement = parse_placement(arguments.placement);
-  if (!placement) return fail(in_option("--placement", placement.error()));
-  options.placement = *placement;
-  if (!arguments.cluster.empty()) {
-    auto cluster = ClusterSpec::parse(arguments.cluster);
-    if (!cluster) return fail(in_option("--cluster", cluster.error()));
-    options.cluster = *std::move(cluster);
-  }
-  const std::string spec = with_policy_files(arguments.policy, *state);
-  const auto policy = PolicyRegistry::built_in().parse(spec);
-  options.policy_names_nodes = policy && policy->policy().follows_requests;
-  // It chooses GPU types, whatever jobs ask for.
-  options.counts_types = policy && policy->policy().name == "kueue";
-  const bool is_kueue = options.counts_types && (*policy)["objects"].empty() && !state->kubernetes.empty();
-  auto cluster = make_cluster_now(*state, *book, options);
-  if (!cluster) return fail(in_option("--now", cluster.error()));
-  cluster->question.policy = with_origin(spec, cluster->origin);
-  if (is_kueue) {
-    auto objects = make_kueue_objects(*state, *cluster);
-    if (!objects) return fail(in_option("--now", objects.error()));
-    cluster->question.make_policy = [objects = *std::move(objects)](const PolicyArguments& given) {
-      return make_kueue_live(given, objects);
-    };
-  }
-  if (options.policy_names_nodes) {
-    for (const DumpedPartition& partition : state->partitions) {
-      if (partition.state == "UP") cluster->partitions.push_back(partition.name);
-    }
-  }
-  cluster->question.samples = arguments.samples;
-  cluster->question.seed = arguments.seed;
-  cluster->question.threads = arguments.threads;
-  auto answer = estimate_starts(cluster->question, PolicyRegistry::built_in());
-  if (!answer) return fail(in_option("--policy", answer.error()));
-  // Jobs of which the policy says that somebody must act are no estimates.
-  for (const JobEta& each : answer->jobs) {
-    if (each.words.needs_somebody)
-      cluster->stuck.push_back(
-          {std::string(cluster->question.workload.jobs[each.job.value].name), each.words.text});
-  }
-  std::erase_if(answer->jobs, [](const JobEta& each) { return each.words.needs_somebody; });
-  std::set<std::string> used;
-  std::set<std::string> unused;
-  for (const auto& [name, file] : state->policy_files)
-    (spec.find(fmt::format("{}={}", name, file)) == std::string::npos ? unused : used).insert(file);
-  std::erase_if(unused, [&](const std::string& file) { return used.contains(file); });
-  return EtaReport{*std::move(cluster), *std::move(answer),         book->num_jobs(),
-                   arguments.policy,    {used.begin(), used.end()}, std::ssize(unused)};
+/// The request with the dumps of its files.
+Result<EtaRequest> read_request(const EtaArguments& arguments) {
+  EtaRequest request = arguments.request;
+  auto now = read_dumps(arguments.now);
+  if (!now) return fail(in_option("--now", std::move(now.error())));
+  request.now = *std::move(now);
+  auto history = read_dumps(arguments.history);
+  if (!history) return fail(in_option("--history", std::move(history.error())));
+  request.history = *std::move(history);
+  if (arguments.models.empty()) return request;
+  auto models = read_dumps({&arguments.models, 1});
+  if (!models) return fail(in_option("--models", std::move(models.error())));
+  request.models = std::move(models->front());
+  return request;
 }
 
 /// Starts that a scheduler estimated, on the clock of a trace, by job: the first one of each.
@@ -181,18 +80,18 @@ Result<std::map<std::string, SimTime, std::less<>>> read_estimates(const std::ve
 Result<void> backtest(const EtaArguments& arguments) {
   auto log = read_traces(arguments.log);
   if (!log) return fail(std::move(log.error()));
-  if (arguments.cluster.empty() && !log->trace.num_gpus)
+  if (arguments.request.cluster.empty() && !log->trace.num_gpus)
     return fail({.field = "--cluster", .message = "missing: the cluster of the log"});
-  auto cluster = arguments.cluster.empty() ? cluster_of_trace(*log->trace.num_gpus)
-                                           : ClusterSpec::parse(arguments.cluster);
+  auto cluster = arguments.request.cluster.empty() ? cluster_of_trace(*log->trace.num_gpus)
+                                                   : ClusterSpec::parse(arguments.request.cluster);
   if (!cluster) return fail(in_option("--cluster", cluster.error()));
   auto estimates = read_estimates(arguments.estimates, log->trace);
   if (!estimates) return fail(in_option("--estimates", estimates.error()));
-  const BacktestOptions options{.policy = arguments.policy,
+  const BacktestOptions options{.policy = arguments.request.policy,
                                 .submissions = arguments.submissions,
-                                .samples = arguments.samples,
-                                .seed = arguments.seed,
-                                .threads = arguments.threads,
+                                .samples = arguments.request.samples,
+                                .seed = arguments.request.seed,
+                                .threads = arguments.request.threads,
                                 .own_estimates = *std::move(estimates)};
   const auto test = run_backtest(log->trace.workload, *cluster, options, PolicyRegistry::built_in());
   if (!test) return fail(in_option("--backtest", test.error()));
@@ -207,19 +106,10 @@ Result<void> eta(const EtaArguments& arguments) {
   if (!arguments.log.files.empty()) return backtest(arguments);
   if (arguments.now.empty())
     return fail({.field = "--now", .message = "missing: files of the running cluster, or --backtest LOG"});
-  auto estimate = make_estimate(arguments);
-  if (!estimate) return fail(std::move(estimate.error()));
-  if (!arguments.job.empty()) {
-    const auto is_other = [&](const JobEta& each) { return estimate->job(each.job).name != arguments.job; };
-    std::erase_if(estimate->answer.jobs, is_other);
-    if (estimate->answer.jobs.empty())
-      return fail(
-          {.field = "--job", .message = expected_found("a pending job that can start", arguments.job)});
-    auto found =
-        suggest_changes(estimate->cluster, estimate->answer.jobs.front(), PolicyRegistry::built_in());
-    if (!found) return fail(std::move(found.error()));
-    estimate->suggestions = *std::move(found);
-  }
+  auto request = read_request(arguments);
+  if (!request) return fail(std::move(request.error()));
+  const auto estimate = answer_eta(*std::move(request));
+  if (!estimate) return fail(estimate.error());
   if (!arguments.report.empty()) {
     EtaPageInput page = eta_page(*estimate);
     for (const std::string& file : arguments.now)
@@ -231,7 +121,7 @@ Result<void> eta(const EtaArguments& arguments) {
   if (arguments.json)
     print_json(eta_json(*estimate), summary_stream(arguments.report));
   else
-    print_text(summary_stream(arguments.report), "{}", eta_text(*estimate, !arguments.job.empty()));
+    print_text(summary_stream(arguments.report), "{}", eta_text(*estimate, !arguments.request.job.empty()));
   return {};
 }
 
@@ -240,7 +130,7 @@ Result<void> eta(const EtaArguments& arguments) {
 void add_eta_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "eta",
-      "EtaReport when the pending jobs of a running cluster start and end, and say why not earlier.\n\n"
+      "Estimate when the pending jobs of a running cluster start and end, and say why not earlier.\n\n"
       "  vtrain eta --now jobs.txt nodes.txt --policy easy --history sacct.txt\n"
       "  squeue --json | vtrain eta --now - nodes.txt --job 4711\n  vtrain eta --backtest sacct.txt "
       "--cluster 64x8 --policy easy");
@@ -284,35 +174,35 @@ void add_eta_command(CLI::App& app, Action& action) {
                    "CSV file with the models that jobs train: job (id, or name with *), model, global_batch, "
                    "tokens or iterations, plan")
       ->type_name("FILE");
-  add_pricing_options(*command, arguments->pricing);
-  command->add_option("--policy", arguments->policy, "Policy that can begin with running jobs")
+  add_pricing_options(*command, arguments->request.pricing);
+  command->add_option("--policy", arguments->request.policy, "Policy that can begin with running jobs")
       ->capture_default_str();
   command
-      ->add_option("--cluster", arguments->cluster,
+      ->add_option("--cluster", arguments->request.cluster,
                    "Cluster in place of the nodes in the files, as 16x8:a100")
       ->type_name("SPEC");
-  command->add_option("--placement", arguments->placement, "Rule that chooses the GPUs of a gang")
+  command->add_option("--placement", arguments->request.placement, "Rule that chooses the GPUs of a gang")
       ->capture_default_str();
   command
-      ->add_option("--at", arguments->at,
+      ->add_option("--at", arguments->request.at,
                    "Instant of the files (UTC), as 2026-11-25T09:16:18; default: the latest time in them")
       ->type_name("TIME");
   command
-      ->add_option("--time-zone", arguments->zone,
+      ->add_option("--time-zone", arguments->request.zone,
                    "Zone of times in the files that name none, as Europe/Berlin; default: UTC")
       ->type_name("NAME");
   command
-      ->add_option("--job", arguments->job,
+      ->add_option("--job", arguments->request.job,
                    "Answer for this job alone, with changes that make it start earlier")
       ->type_name("ID");
   command->add_option("--report", arguments->report, "Write an HTML page with the jobs on one time line")
       ->type_name("FILE")
       ->excludes(log);
-  command->add_option("--samples", arguments->samples, "Simulations, each with run times drawn anew")
+  command->add_option("--samples", arguments->request.samples, "Simulations, each with run times drawn anew")
       ->transform(whole_number(1, 1'000'000))
       ->capture_default_str();
-  command->add_option("--seed", arguments->seed, "Seed of the draws")->capture_default_str();
-  command->add_option("--threads", arguments->threads, "Threads; 0: one per processor")
+  command->add_option("--seed", arguments->request.seed, "Seed of the draws")->capture_default_str();
+  command->add_option("--threads", arguments->request.threads, "Threads; 0: one per processor")
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "Print one JSON document");
   command->callback([=, &action] { action = [arguments] { return eta(*arguments); }; });

@@ -110,6 +110,7 @@ struct LiveState {
   std::map<std::string, std::int64_t> priorities{};  ///< by id of a job, as sprio has them
   /// Files by the parameters of the policy `slurm` that name them.
   std::map<std::string, std::string, std::less<>> policy_files{};
+  std::map<std::string, std::string, std::less<>> policy_texts{};  ///< their texts, by name of the file
   std::optional<std::int64_t> printed{};  ///< latest time at which a file says that it was written
   TimeZone zone = kUtc;                   ///< zone of times without one
   KubernetesObjects kubernetes{};         ///< objects from which jobs and nodes were made

@@ -199,20 +199,25 @@ Result<void> add_dump(std::string text, const std::string& file, LiveState& stat
   return dump ? add_records(*dump, file, state) : fail(dump.error());
 }
 
-Result<LiveState> read_live_state(std::span<const std::string> files, const TimeZone& zone) {
-  LiveState state;
-  state.zone = zone;
-  std::vector<std::pair<std::string, std::string>> texts;
+Result<std::vector<DumpText>> read_dumps(std::span<const std::string> files) {
+  std::vector<DumpText> dumps;
   for (const std::string& file : files) {
     auto text = read_file(file, InputKind::Instance);
     if (!text) return fail(std::move(text.error()));
-    texts.emplace_back(file, *std::move(text));
+    dumps.push_back({.name = file, .text = *std::move(text)});
   }
+  return dumps;
+}
+
+Result<LiveState> make_live_state(std::vector<DumpText> dumps, const TimeZone& zone) {
+  LiveState state;
+  state.zone = zone;
   // Tables that name tasks of arrays by their place complete the jobs of others.
-  std::stable_partition(texts.begin(), texts.end(),
-                        [](const auto& each) { return !has_only_shown_ids(each.second); });
-  for (auto& [file, text] : texts) {
-    if (auto added = add_dump(std::move(text), file, state); !added) return fail(std::move(added.error()));
+  std::stable_partition(dumps.begin(), dumps.end(),
+                        [](const DumpText& each) { return !has_only_shown_ids(each.text); });
+  for (DumpText& each : dumps) {
+    if (auto added = add_dump(std::move(each.text), each.name, state); !added)
+      return fail(std::move(added.error()));
   }
   if (auto made = finish_kubernetes(state); !made) return fail(std::move(made.error()));
   if (state.jobs.empty() && state.nodes.empty())
@@ -224,17 +229,29 @@ Result<LiveState> read_live_state(std::span<const std::string> files, const Time
   return state;
 }
 
-Result<RunTimeBook> read_run_times(const LiveState& state, std::span<const std::string> past_files,
-                                   const TimeZone& zone) {
+Result<LiveState> read_live_state(std::span<const std::string> files, const TimeZone& zone) {
+  auto dumps = read_dumps(files);
+  if (!dumps) return fail(std::move(dumps.error()));
+  return make_live_state(*std::move(dumps), zone);
+}
+
+Result<RunTimeBook> make_run_times(const LiveState& state, std::vector<DumpText> past, const TimeZone& zone) {
   RunTimeBook book;
   for (const DumpedJob& job : state.jobs)
     book.add(job);
-  if (past_files.empty()) return book;
-  const auto past = read_live_state(past_files, zone);
-  if (!past) return fail(past.error());
-  for (const DumpedJob& job : past->jobs)
+  if (past.empty()) return book;
+  const auto ended = make_live_state(std::move(past), zone);
+  if (!ended) return fail(ended.error());
+  for (const DumpedJob& job : ended->jobs)
     book.add(job);
   return book;
+}
+
+Result<RunTimeBook> read_run_times(const LiveState& state, std::span<const std::string> past_files,
+                                   const TimeZone& zone) {
+  auto past = read_dumps(past_files);
+  if (!past) return fail(std::move(past.error()));
+  return make_run_times(state, *std::move(past), zone);
 }
 
 }  // namespace vtrain

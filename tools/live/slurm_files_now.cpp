@@ -56,9 +56,9 @@ bool has_columns(std::string_view line, std::initializer_list<std::string_view> 
       names, [&](std::string_view name) { return std::ranges::find(columns, name) != columns.end(); });
 }
 
-/// Remembers a file for parameters of the policy.
+/// Keeps a file for parameters of the policy.
 Result<void> keep_file(LiveState& state, std::initializer_list<std::string_view> parameters,
-                       const std::string& file) {
+                       const std::string& file, std::string_view text) {
   if (file == "-")
     return fail({.file = file, .message = "a file of the policy slurm can't come from standard input"});
   if (file.find(',') != std::string::npos)
@@ -69,6 +69,7 @@ Result<void> keep_file(LiveState& state, std::initializer_list<std::string_view>
       return fail(
           {.file = file, .message = fmt::format("of the kind of {}: one of them is enough", known->second)});
   }
+  state.policy_texts.emplace(file, text);
   return {};
 }
 
@@ -115,7 +116,7 @@ Result<bool> add_slurm_file(std::string_view text, const std::string& file, Live
   const auto kept = [&](std::initializer_list<std::string_view> parameters,
                         Result<void> checked) -> Result<bool> {
     if (!checked) return fail(std::move(checked.error()));
-    if (auto done = keep_file(state, parameters, file); !done) return fail(std::move(done.error()));
+    if (auto done = keep_file(state, parameters, file, text); !done) return fail(std::move(done.error()));
     return true;
   };
   slurm::TresNames names;

@@ -5,7 +5,7 @@
 
 #include "core/base/fields.hpp"
 #include "core/profile/gpu_profile.hpp"
-#include "tools/serve/predictions.hpp"
+#include "tools/serve/questions.hpp"
 #include "workloads/model/plan_fields.hpp"
 
 namespace vtrain::serve {

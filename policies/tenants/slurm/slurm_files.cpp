@@ -4,7 +4,6 @@
 #include <initializer_list>
 #include <utility>
 
-#include "core/io/input.hpp"
 #include "policies/tenants/slurm/tree_builder.hpp"
 
 namespace vtrain::slurm {
@@ -23,13 +22,13 @@ bool is_dump_text(std::string_view text) {
   return text.find("\nCluster - ") != std::string_view::npos || text.starts_with("Cluster - ");
 }
 
-Result<AssociationTree> read_tree(const SlurmFiles& files, TresNames& names) {
-  const auto text = read_file(files.associations, InputKind::Tenants);
+Result<AssociationTree> read_tree(const SlurmFiles& files, TresNames& names, const KnownTexts& known) {
+  const auto text = read_known_file(known, files.associations, InputKind::Tenants);
   if (!text) return fail(text.error());
   if (is_dump_text(*text)) return parse_association_dump(*text, files.associations, names);
   AccountParents parents;
   if (!files.parents.empty()) {
-    const auto lines = read_file(files.parents, InputKind::Tenants);
+    const auto lines = read_known_file(known, files.parents, InputKind::Tenants);
     if (!lines) return fail(lines.error());
     auto read = parse_parents(*lines, files.parents);
     if (!read) return fail(std::move(read.error()));
@@ -39,6 +38,11 @@ Result<AssociationTree> read_tree(const SlurmFiles& files, TresNames& names) {
 }
 
 }  // namespace
+
+Result<std::string> read_known_file(const KnownTexts& known, const std::string& file, InputKind kind) {
+  const auto found = known.find(file);
+  return found == known.end() ? read_file(file, kind) : Result<std::string>(found->second);
+}
 
 Result<SlurmFiles> SlurmFiles::of_folder(const std::string& folder) {
   const std::filesystem::path path(folder);
@@ -59,15 +63,15 @@ Result<SlurmFiles> SlurmFiles::of_folder(const std::string& folder) {
 }
 
 Result<SlurmSetup> read_setup(const SlurmFiles& files, TresNames& names,
-                              std::span<const std::string_view> ignore) {
+                              std::span<const std::string_view> ignore, const KnownTexts& known) {
   SlurmSetup setup;
-  const auto text = read_file(files.conf, InputKind::Cluster);
+  const auto text = read_known_file(known, files.conf, InputKind::Cluster);
   if (!text) return fail(text.error());
   auto configuration = parse_configuration(*text, files.conf, names, ignore);
   if (!configuration) return fail(std::move(configuration.error()));
   setup.configuration = *std::move(configuration);
   if (!files.qos.empty()) {
-    const auto list = read_file(files.qos, InputKind::Tenants);
+    const auto list = read_known_file(known, files.qos, InputKind::Tenants);
     if (!list) return fail(list.error());
     auto qos = parse_qos(*list, files.qos, names);
     if (!qos) return fail(std::move(qos.error()));
@@ -87,7 +91,7 @@ Result<SlurmSetup> read_setup(const SlurmFiles& files, TresNames& names,
     return fail({.field = "assoc",
                  .message = "missing: the file of associations, on which slurm.conf makes jobs depend"});
   }
-  auto tree = read_tree(files, names);
+  auto tree = read_tree(files, names, known);
   if (!tree) return fail(std::move(tree.error()));
   setup.associations = *std::move(tree);
   if (shares_count && !setup.associations.parents_known() && setup.associations.has_inner_accounts()) {
@@ -97,7 +101,7 @@ Result<SlurmSetup> read_setup(const SlurmFiles& files, TresNames& names,
                             "or sshare -alP)"});
   }
   if (!files.usage.empty()) {
-    const auto usage = read_file(files.usage, InputKind::Tenants);
+    const auto usage = read_known_file(known, files.usage, InputKind::Tenants);
     if (!usage) return fail(usage.error());
     if (auto read = read_usage(*usage, files.usage, setup.associations); !read)
       return fail(std::move(read.error()));

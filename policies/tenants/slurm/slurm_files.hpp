@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "core/io/input.hpp"
+#include "policies/base/policies.hpp"
 #include "policies/tenants/slurm/associations.hpp"
 #include "policies/tenants/slurm/configuration.hpp"
 #include "policies/tenants/slurm/quality_of_service.hpp"
@@ -29,6 +31,12 @@ struct SlurmFiles {
   static Result<SlurmFiles> of_folder(const std::string& folder);
 };
 
+/// Texts of files that were read already, by their names.
+using KnownTexts = std::map<std::string, std::string, std::less<>>;
+
+/// The known text of a file, or else that which it has. Errors: those of `read_file`.
+Result<std::string> read_known_file(const KnownTexts& known, const std::string& file, InputKind kind);
+
 /// What these files say.
 struct SlurmSetup {
   Configuration configuration{};
@@ -39,10 +47,17 @@ struct SlurmSetup {
 /// Reads configuration, associations with usage, and QOS. Errors: those of the files; no file of
 /// associations, or one without the parents of accounts, where fair share counts.
 Result<SlurmSetup> read_setup(const SlurmFiles& files, TresNames& names,
-                              std::span<const std::string_view> ignore);
+                              std::span<const std::string_view> ignore, const KnownTexts& known = {});
 
 /// Returns an error for limits that change when jobs start and that nothing here follows: `GrpTRESMins`,
 /// `GrpTRESRunMins`, `GrpWall`. The files are named in it.
 Result<void> check_followed(const SlurmSetup& setup, const std::string& associations, const std::string& qos);
 
 }  // namespace vtrain::slurm
+
+namespace vtrain {
+
+/// Makes `slurm` with files of which some were read already.
+MadePolicy make_slurm_live(const PolicyArguments& arguments, const slurm::KnownTexts& known);
+
+}  // namespace vtrain

@@ -108,18 +108,21 @@ Result<slurm::SlurmFiles> files_of(const PolicyArguments& arguments) {
   return files;
 }
 
-Result<std::string> read_small_file(const std::string& path) {
-  return read_file(path, InputKind::Tenants);
-}
-
 }  // namespace
 
 MadePolicy make_slurm(const PolicyArguments& arguments) {
+  return make_slurm_live(arguments, {});
+}
+
+MadePolicy make_slurm_live(const PolicyArguments& arguments, const slurm::KnownTexts& known) {
+  const auto read_small_file = [&known](const std::string& file) {
+    return slurm::read_known_file(known, file, InputKind::Tenants);
+  };
   const auto files = files_of(arguments);
   if (!files) return fail(files.error());
   slurm::ControllerOptions options;
   std::vector<std::string> read;
-  auto setup = slurm::read_setup(*files, options.names, split(arguments["ignore"], '+'));
+  auto setup = slurm::read_setup(*files, options.names, split(arguments["ignore"], '+'), known);
   if (!setup) return fail(std::move(setup.error()));
   options.setup = *std::move(setup);
   // Files that parameters name are known to the caller.
