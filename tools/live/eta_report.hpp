@@ -21,7 +21,7 @@ struct EtaReport {
   std::string policy{};                   ///< spec as given
   std::vector<std::string> used_files{};  ///< files of --now that the policy has read
   std::int64_t unused_files = 0;          ///< files for a policy that is not asked for
-  std::vector<Suggestion> suggestions{};  ///< of the job that was asked for
+  std::vector<Suggestion> suggestions{};  ///< changes that help the job that was asked for
 
   const Job& job(JobId id) const { return cluster.question.workload.jobs[id.value]; }
   std::string name(JobId id) const { return std::string(job(id).name); }
@@ -32,7 +32,7 @@ std::string_view name_of_policy(std::string_view spec);
 
 /// Reason for which a job does not start now, as a part of a sentence.
 std::string why_text(const EtaReport& estimate, const JobEta& eta);
-/// What the answer rests on, a phrase each.
+/// Assumptions of the answer, a phrase each.
 std::vector<std::string> assumptions_of(const EtaReport& estimate);
 
 /// The answer as one document. Instants are seconds since 1970.

@@ -11,7 +11,7 @@
 
 namespace vtrain {
 
-/// What a command of a scheduler printed.
+/// Output of a command of a scheduler.
 struct DumpText {
   std::string name{};  ///< name in errors: the file
   std::string text{};  ///< its output

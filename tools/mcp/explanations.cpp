@@ -83,7 +83,7 @@ Result<ordered_json> explain_prediction(const nlohmann::json& question, const Ca
   return json;
 }
 
-/// A job of which somebody must act; none for another.
+/// The answer for a job that waits for a person; none for another job.
 std::optional<ordered_json> explain_stuck(const EtaReport& report, const std::string& job) {
   const auto& stuck = report.cluster.stuck;
   const auto found = std::ranges::find(stuck, job, &StuckJob::id);

@@ -12,7 +12,7 @@
 
 namespace vtrain::mcp {
 
-/// What a call stands in.
+/// Surroundings of a call.
 struct CallContext {
   const Calibration& calibration;        ///< factors of predictions
   std::function<bool()> is_cancelled{};  ///< true: nobody waits for the answer
@@ -22,7 +22,7 @@ struct CallContext {
 struct Tool {
   std::string_view name;
   std::string_view title;
-  std::string_view description;               ///< for models: when and how to call it
+  std::string_view description;               ///< use of the tool, as models read it
   nlohmann::ordered_json (*input_schema)();   ///< JSON Schema of its arguments
   nlohmann::ordered_json (*output_schema)();  ///< JSON Schema of its answer
   /// Answers arguments, a JSON text. Errors have a place in the arguments.

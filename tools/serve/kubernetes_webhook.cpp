@@ -26,7 +26,7 @@ constexpr std::string_view kReview = "AdmissionReview";
 /// The answer to a review.
 struct Verdict {
   bool allowed = true;
-  int code = 403;                       ///< of a denial, as HTTP has it
+  int code = 403;                       ///< HTTP status of a denial
   std::string message{};                ///< why it is denied
   std::vector<std::string> warnings{};  ///< sentences that users see
   std::string job{};                    ///< id of the service's job; empty: none was made

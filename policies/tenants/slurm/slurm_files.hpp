@@ -57,7 +57,7 @@ Result<void> check_followed(const SlurmSetup& setup, const std::string& associat
 
 namespace vtrain {
 
-/// Makes `slurm` with files of which some were read already.
+/// Makes `slurm`, taking the known texts in place of the files with these names.
 MadePolicy make_slurm_live(const PolicyArguments& arguments, const slurm::KnownTexts& known);
 
 }  // namespace vtrain

@@ -51,7 +51,7 @@ std::string cancellation(int id) {
                      id);
 }
 
-TEST_CASE("mcp: each call is answered once, beside others") {
+TEST_CASE("mcp: each call is answered once") {
   Example example;
   for (int i = 1; i <= 30; ++i)
     example.session.receive(call(i, "predict", prediction(64 * i)));

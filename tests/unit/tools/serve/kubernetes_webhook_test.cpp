@@ -86,7 +86,7 @@ struct Example {
   }
 };
 
-TEST_CASE("webhook: a Job with a model is submitted, and its promise is told") {
+TEST_CASE("webhook: a Job with a model is submitted, and the answer has its promise") {
   Example example;
   const json response = example.review(review_of(batch_job(kAnnotations)));
   CHECK(response["allowed"] == true);
@@ -227,7 +227,7 @@ TEST_CASE("webhook: GPUs, types and times of Jobs, JobSets and Workloads") {
       CHECK(example.submitted()["name"] == "nlp/job-run-");
     }
   }
-  SUBCASE("annotations without effect are told") {
+  SUBCASE("annotations without effect are warnings") {
     json annotations = kAnnotations;
     annotations["vtrain.dev/model"] = "model=llama2-7b tokens=20B plan=tensor=8";
     annotations["vtrain.dev/dedline"] = "5d";
