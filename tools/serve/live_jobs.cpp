@@ -16,6 +16,9 @@
 #include "policies/registry.hpp"
 #include "sched/cluster/node_table.hpp"
 #include "tools/experiment/disruption_rules.hpp"
+#include "tools/experiment/earliest_deadline.hpp"
+#include "tools/experiment/eta.hpp"
+#include "tools/experiment/prediction_error.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/serve/event_log.hpp"
 #include "workloads/model/zoo.hpp"
@@ -66,22 +69,6 @@ JobPhase phase_of(JobState state) {
   return JobPhase::Waiting;
 }
 
-/// The deadline of a request: a time from now, or a date. 0: none.
-Result<UnixTime> read_deadline(const std::string& text, UnixTime now) {
-  if (text.empty()) return 0;
-  constexpr std::string_view kExpected = "a time from now, such as 36h or 10d, or a date later than now, UTC";
-  const auto bad = [&] { return fail({.field = "deadline", .message = expected_found(kExpected, text)}); };
-  if (const auto span = parse_time_span(text)) {
-    if (span->count() <= 0) return bad();
-    return now + span->count();
-  }
-  const auto date = parse_civil_time(text);
-  if (!date) return bad();
-  const UnixTime time = date->utc(kUtc).time_since_epoch().count();
-  if (time <= now) return bad();
-  return time;
-}
-
 /// Jobs with all names that later jobs may have: the models of the predictor and the cluster's types.
 Workload with_all_names(const ClusterSpec& cluster) {
   Workload workload;
@@ -121,6 +108,23 @@ Fact job_changed(JobId job, std::optional<SimDuration> duration, std::optional<s
 
 std::span<const std::string_view> job_phase_names() {
   return kPhaseNames;
+}
+
+Result<UnixTime> read_deadline(const std::string& text, UnixTime now) {
+  if (text.empty()) return 0;
+  constexpr std::string_view kExpected = "a time from now, such as 36h or 10d, or a date later than now, UTC";
+  const auto bad = [&] { return fail({.field = "deadline", .message = expected_found(kExpected, text)}); };
+  if (const auto span = parse_time_span(text)) {
+    if (span->count() <= 0) return bad();
+    // Whole seconds, as answers show them.
+    constexpr UnixTime kSecond = 1'000'000'000;
+    return (now + span->count() + kSecond - 1) / kSecond * kSecond;
+  }
+  const auto date = parse_civil_time(text);
+  if (!date) return bad();
+  const UnixTime time = date->utc(kUtc).time_since_epoch().count();
+  if (time <= now) return bad();
+  return time;
 }
 
 LiveJobs::LiveJobs(LiveJobsOptions options, Store& store) : options_(std::move(options)), store_(store) {}
@@ -251,20 +255,25 @@ Result<void> LiveJobs::set_up(const JobsSetup& setup, UnixTime time) {
   return begin_anew(std::move(today));
 }
 
-Result<void> LiveJobs::begin_anew(ClusterToday today) {
+Result<Admission> LiveJobs::begin_from(ClusterToday today, std::unique_ptr<PredictedSpeeds>& speeds) const {
   AdmissionSetup setup;
   setup.cluster = cluster_;
   setup.policy = setup_.policy;
   setup.options.placement = *parse_placement(setup_.placement);
   setup.options.disruptions = disruptions_ ? &*disruptions_ : nullptr;
-  auto speeds = std::make_unique<PredictedSpeeds>(today.workload, pricing_->on(cluster_, today.workload));
+  speeds = std::make_unique<PredictedSpeeds>(today.workload, pricing_->on(cluster_, today.workload));
   setup.options.gang_speed_model = speeds.get();
+  setup.workload = std::move(today.workload);
+  setup.state = std::move(today.state);
+  return Admission::begin(std::move(setup), PolicyRegistry::built_in());
+}
+
+Result<void> LiveJobs::begin_anew(ClusterToday today) {
   std::vector<std::int64_t> ids;
   for (const Job& job : today.workload.jobs)
     ids.push_back(parse_integer(job.name, 1, std::numeric_limits<std::int64_t>::max()).value_or(0));
-  setup.workload = std::move(today.workload);
-  setup.state = std::move(today.state);
-  auto admission = Admission::begin(std::move(setup), PolicyRegistry::built_in());
+  std::unique_ptr<PredictedSpeeds> speeds;
+  auto admission = begin_from(std::move(today), speeds);
   if (!admission) return fail(std::move(admission.error()));
   if (!admission->gives_promises())
     return fail({.field = "policy", .message = "it promises no deadlines: name deadline or elasticflow"});
@@ -577,34 +586,46 @@ std::vector<ServedNode> LiveJobs::nodes() const {
   return nodes;
 }
 
+JobCounts LiveJobs::count() const {
+  JobCounts counts{.gpus = cluster_.total_gpus().value};
+  for (const auto& [number, state] : out_of_service_)
+    counts.gpus_out_of_service += node_names_[number].gpus;
+  for (const auto& [id, record] : records_) {
+    const ServedJob job = view(record);
+    counts.gpus_in_use += job.held_gpus;
+    counts.running += job.phase == JobPhase::Running ? 1 : 0;
+    counts.waiting += job.phase == JobPhase::Waiting ? 1 : 0;
+    if (!job.promised) continue;
+    const bool is_done = job.phase == JobPhase::Completed;
+    const bool is_kept = is_done && job.ended && *job.ended <= job.job.deadline_ns;
+    counts.promises.open += job.is_live() ? 1 : 0;
+    counts.promises.kept += is_kept ? 1 : 0;
+    counts.promises.broken += is_done && !is_kept ? 1 : 0;
+  }
+  return counts;
+}
+
+JobCounts LiveJobs::counts() {
+  const std::unique_lock lock(mutex_);
+  static_cast<void>(move_to(time_now()));  // a simulation that cannot go on tells its last state
+  return count();
+}
+
 Result<ServedCluster> LiveJobs::cluster() {
   {
     const std::unique_lock lock(mutex_);
     if (auto moved = move_to(time_now()); !moved) return fail(std::move(moved.error()));
   }
   const std::shared_lock lock(mutex_);
-  ServedCluster cluster{.now = now_, .setup = setup_, .nodes = nodes(), .gpus = cluster_.total_gpus().value};
-  for (const ServedNode& node : cluster.nodes)
-    cluster.gpus_out_of_service += node.state == NodeState::Up ? 0 : node.gpus;
+  ServedCluster cluster{.now = now_, .setup = setup_, .nodes = nodes(), .counts = count()};
   const auto all = admission_->forecast();
   if (!all) return fail(all.error());
   for (const auto& [id, record] : records_) {
     const ServedJob job = view(record);
-    cluster.gpus_in_use += job.held_gpus;
-    cluster.running += job.phase == JobPhase::Running ? 1 : 0;
-    cluster.waiting += job.phase == JobPhase::Waiting ? 1 : 0;
-    if (!job.promised) continue;
-    if (job.is_live()) {
-      ++cluster.promises.open;
-      const JobOutcome& outcome = (*all)->outcomes[admission_->number_of(record.simulated).value];
-      const bool is_late =
-          outcome.state != JobState::Completed || unix_time(outcome.finished) > job.job.deadline_ns;
-      if (is_late) cluster.at_risk.push_back(id);
-    } else if (job.phase == JobPhase::Completed && job.ended && *job.ended <= job.job.deadline_ns) {
-      ++cluster.promises.kept;
-    } else if (job.phase == JobPhase::Completed) {
-      ++cluster.promises.broken;
-    }
+    if (!job.promised || !job.is_live()) continue;
+    const JobOutcome& outcome = (*all)->outcomes[admission_->number_of(record.simulated).value];
+    if (outcome.state != JobState::Completed || unix_time(outcome.finished) > job.job.deadline_ns)
+      cluster.at_risk.push_back(id);
   }
   constexpr std::size_t kMostSteps = 500;
   for (const ClusterSample& sample : (*all)->gpus) {
@@ -616,10 +637,78 @@ Result<ServedCluster> LiveJobs::cluster() {
   return cluster;
 }
 
+std::optional<UnixTime> LiveJobs::earliest_deadline(std::int64_t id) {
+  const std::shared_lock lock(mutex_);
+  const auto found = records_.find(id);
+  if (found == records_.end() || !found->second.simulated) return std::nullopt;
+  const std::unique_lock searching(search_mutex_, std::try_to_lock);
+  if (!searching.owns_lock()) return std::nullopt;
+  Job job = admission_->simulation().workload().jobs[found->second.simulated.value];
+  job.submit = sim_time(now_);
+  constexpr auto kLongestSearch = std::chrono::hours(24 * 365);
+  const auto answer = find_earliest_deadline(*admission_, job.name, job, std::chrono::minutes(1),
+                                             job.submit + kLongestSearch);
+  if (!answer || !*answer) return std::nullopt;
+  return unix_time(job.deadline);
+}
+
+Result<std::vector<JobTimes>> LiveJobs::likely_times(std::optional<std::int64_t> id) {
+  std::vector<JobTimes> times;
+  std::unique_lock lock(mutex_);
+  if (auto moved = move_to(time_now()); !moved) return fail(std::move(moved.error()));
+  ClusterToday today = admission_->today();
+  for (const Job& job : today.workload.jobs)
+    times.push_back({.job = view(records_.at(parse_integer(job.name, 1, INT64_MAX).value_or(0)))});
+  const Workload names = [&] {
+    Workload copy = today.workload.copy_with_texts_of_this();
+    for (Job& job : copy.jobs)
+      job.name = copy.keep(job.name);
+    return copy;
+  }();
+  const std::shared_ptr<ClusterPricing> pricing = pricing_;
+  const ClusterSpec cluster = cluster_;
+  std::unique_ptr<PredictedSpeeds> speeds;
+  const auto admission = begin_from(std::move(today), speeds);
+  lock.unlock();
+  if (!admission) return fail(admission.error());
+  constexpr std::int64_t kMostSampledJobs = 20'000;
+  const std::int64_t samples =
+      std::clamp<std::int64_t>(kMostSampledJobs / std::max<std::int64_t>(std::ssize(times), 1), 8, 100);
+  const CurvesByType curves = pricing->on(cluster, names);
+  const auto rule = PredictionErrorRule::parse("empirical");
+  if (!rule) return fail(rule.error());
+  const auto outcomes = admission->likely_outcomes(samples, 0, [&](std::int64_t sample) {
+    return std::make_unique<DrawnRunTimeErrors>(*rule, names, curves, static_cast<std::uint64_t>(sample) + 1);
+  });
+  if (!outcomes) return fail(outcomes.error());
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    std::vector<SimTime> starts;
+    std::vector<SimTime> ends;
+    for (const std::vector<JobOutcome>& sample : *outcomes) {
+      const bool is_done = sample[i].state == JobState::Completed;
+      if (is_done || sample[i].attained.count() > 0) starts.push_back(sample[i].start);
+      if (is_done) ends.push_back(sample[i].finished);
+    }
+    const auto quantile = [&](std::vector<SimTime>& values, double part) -> std::optional<UnixTime> {
+      std::ranges::sort(values);
+      const auto at = quantile_position(values.size(), static_cast<std::size_t>(samples), part);
+      return at ? std::optional(unix_time(values[*at])) : std::nullopt;
+    };
+    constexpr double kHalf = 0.5;
+    constexpr double kNineInTen = 0.9;
+    times[i].start_p50 = quantile(starts, kHalf);
+    times[i].start_p90 = quantile(starts, kNineInTen);
+    times[i].end_p50 = quantile(ends, kHalf);
+    times[i].end_p90 = quantile(ends, kNineInTen);
+  }
+  if (id) std::erase_if(times, [&](const JobTimes& each) { return each.job.job.id != *id; });
+  return times;
+}
+
 std::pair<ClusterToday, UnixTime> LiveJobs::today() {
   const std::unique_lock lock(mutex_);
   static_cast<void>(move_to(time_now()));
-  return {admission_->today(), origin_};
+  return {admission_->today(), now_};
 }
 
 }  // namespace vtrain::serve

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <shared_mutex>
@@ -20,14 +21,15 @@
 #include "tools/experiment/admission.hpp"
 #include "tools/experiment/arguments.hpp"
 #include "tools/experiment/pricing.hpp"
+#include "tools/serve/clock.hpp"
 #include "tools/serve/job_inputs.hpp"
 #include "tools/serve/store.hpp"
 #include "workloads/pricing/predicted_speeds.hpp"
 
 namespace vtrain::serve {
 
-/// Nanoseconds since 1970.
-using UnixTime = std::int64_t;
+/// The deadline of a request: a time from now, or a date later than now. 0: none.
+Result<UnixTime> read_deadline(const std::string& text, UnixTime now);
 
 /// Conditions of a job.
 enum class JobPhase { Waiting, Running, Completed, Failed, Cancelled, Refused };
@@ -56,6 +58,15 @@ struct JobForecast {
   bool in_time = true;  ///< it is done by its deadline, or has none
 };
 
+/// Likely times of a live job.
+struct JobTimes {
+  ServedJob job{};
+  std::optional<UnixTime> start_p50{};  ///< none: in fewer simulations it starts at all
+  std::optional<UnixTime> start_p90{};
+  std::optional<UnixTime> end_p50{};
+  std::optional<UnixTime> end_p90{};
+};
+
 /// A node with its service.
 struct ServedNode {
   std::string name{};
@@ -71,17 +82,22 @@ struct PromiseCounts {
   std::int64_t broken = 0;  ///< jobs that were not
 };
 
-/// The cluster as it is now.
-struct ServedCluster {
-  UnixTime now = 0;
-  JobsSetup setup{};
-  std::vector<ServedNode> nodes{};
+/// Numbers of the present.
+struct JobCounts {
   std::int64_t gpus = 0;
   std::int64_t gpus_in_use = 0;
   std::int64_t gpus_out_of_service = 0;
   std::int64_t running = 0;
   std::int64_t waiting = 0;
   PromiseCounts promises{};
+};
+
+/// The cluster as it is now.
+struct ServedCluster {
+  UnixTime now = 0;
+  JobsSetup setup{};
+  std::vector<ServedNode> nodes{};
+  JobCounts counts{};
   std::vector<std::int64_t> at_risk{};                            ///< promised jobs that are expected late
   std::vector<std::pair<UnixTime, std::int64_t>> gpus_planned{};  ///< GPUs in use from each time on
 };
@@ -121,15 +137,30 @@ class LiveJobs {
   /// Jobs that `wanted` takes, the newest first, from those below an id on; at most `limit`.
   std::vector<ServedJob> list(std::int64_t below, std::size_t limit,
                               const std::function<bool(const ServedJob&)>& wanted);
+  /// Counts alone.
+  JobCounts counts();
   /// Nodes, counts and plans.
   Result<ServedCluster> cluster();
-  /// Everything that another simulation needs to go on from here, and the time of its origin.
+  /// The earliest deadline with which a refused job would be promised now; none if there is none, or another
+  /// search is under way.
+  std::optional<UnixTime> earliest_deadline(std::int64_t id);
+  /// Likely starts and ends of live jobs, if nobody else comes: of one job, or of all.
+  Result<std::vector<JobTimes>> likely_times(std::optional<std::int64_t> id);
+  /// Everything that another simulation needs to go on from here, and its time.
   std::pair<ClusterToday, UnixTime> today();
 
   /// Predictor of the cluster's jobs; threads may share it.
-  const std::shared_ptr<ClusterPricing>& pricing() const { return pricing_; }
+  std::shared_ptr<ClusterPricing> pricing() const {
+    const std::shared_lock lock(mutex_);
+    return pricing_;
+  }
+  /// Arguments of the predictor.
+  const PricingArguments& pricing_arguments() const { return options_.pricing; }
   /// Cluster and rules.
-  const JobsSetup& setup() const { return setup_; }
+  JobsSetup setup() const {
+    const std::shared_lock lock(mutex_);
+    return setup_;
+  }
   /// Jobs whose decision differed when the log was repeated.
   std::int64_t num_redecided() const { return num_redecided_; }
 
@@ -143,6 +174,8 @@ class LiveJobs {
   };
 
   LiveJobs(LiveJobsOptions options, Store& store);
+  /// The simulation that goes on from a state, with the speeds of its jobs.
+  Result<Admission> begin_from(ClusterToday today, std::unique_ptr<PredictedSpeeds>& speeds) const;
   Result<void> begin_anew(ClusterToday today);
   Result<void> set_up(const JobsSetup& setup, UnixTime time);
   Result<void> repeat_log();
@@ -165,6 +198,7 @@ class LiveJobs {
   ServedJob view(const Record& record) const;
   std::string refusal(const LoggedJob& job, const JobOutcome& outcome) const;
   std::vector<ServedNode> nodes() const;
+  JobCounts count() const;
   UnixTime time_now() const { return std::max(options_.clock(), now_); }
 
   SimTime sim_time(UnixTime time) const { return SimTime(SimDuration(time - origin_)); }
@@ -186,6 +220,7 @@ class LiveJobs {
   std::map<std::uint32_t, NodeState> out_of_service_{};  ///< by number of the node
   std::vector<ServedNode> node_names_{};                 ///< all nodes, as if they were up
   std::int64_t num_redecided_ = 0;
+  std::mutex search_mutex_;  ///< held by the search for an earliest deadline
 };
 
 }  // namespace vtrain::serve
