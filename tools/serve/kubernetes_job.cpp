@@ -13,7 +13,6 @@
 #include "tools/live/job_models.hpp"
 #include "tools/live/kubernetes_dump.hpp"
 #include "tools/live/kubernetes_readers.hpp"
-#include "workloads/model/zoo.hpp"
 
 namespace vtrain::serve {
 namespace {
@@ -99,17 +98,11 @@ Result<void> read_work(const std::string& text, KubernetesJob& job) {
     error.field = kModelAnnotation;
     return fail(std::move(error));
   }
-  const auto model = find_model(work->model);
-  if (!model) return fail({.field = kModelAnnotation, .message = model.error().message});
   job.submission["model"] = work->model;
-  if (const std::string_view tokens = word_in(text, "tokens"); !tokens.empty()) {
+  if (const std::string_view tokens = word_in(text, "tokens"); !tokens.empty())
     job.submission["tokens"] = tokens;
-  } else {
-    const std::int64_t batch = work->global_batch > 0 ? work->global_batch : model->global_batch;
-    const double all = static_cast<double>(work->iterations) * static_cast<double>(batch) *
-                       static_cast<double>(model->model().sequence_length);
-    job.submission["tokens"] = fmt::format("{:.0f}", all);
-  }
+  else
+    job.submission["iterations"] = work->iterations;
   if (work->global_batch > 0) job.submission["global_batch"] = work->global_batch;
   if (!work->plan.empty())
     job.warnings.emplace_back("vtrain: plan= has no effect here, the best plan is taken");
@@ -170,7 +163,8 @@ Result<std::optional<KubernetesJob>> read_kubernetes_job(std::string_view group,
   KubernetesJob job{.tenant = dumped.account, .time_limit_s = dumped.time_limit_s};
   if (auto read = read_work(dumped.model, job); !read) return fail(std::move(read.error()));
   if (auto read = read_terms(object, job); !read) return fail(std::move(read.error()));
-  job.submission["name"] = dumped.id;
+  constexpr std::size_t kLongestName = 256;
+  job.submission["name"] = dumped.id.size() > kLongestName ? dumped.name : dumped.id;
   job.submission["gpus"] = dumped.gpus;
   if (!dumped.gpu_type.empty()) {
     const std::string_view profile = embedded_profile_of(dumped.gpu_type);
@@ -180,7 +174,8 @@ Result<std::optional<KubernetesJob>> read_kubernetes_job(std::string_view group,
 }
 
 std::string place_in_object(std::string_view field) {
-  if (field == "model" || field == "tokens" || field == "global_batch") return kModelAnnotation;
+  if (field == "model" || field == "tokens" || field == "iterations" || field == "global_batch")
+    return kModelAnnotation;
   if (field == "deadline") return kDeadlineAnnotation;
   if (field == "rigid") return kElasticAnnotation;
   if (field == "gpus") return "GPUs of the pods";

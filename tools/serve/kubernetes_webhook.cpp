@@ -180,6 +180,11 @@ Response KubernetesWebhook::validate(const Request& request) const {
   if (!*job) return answer(untouched);
   const json dry_run = review.value("dryRun", json(false));
   const bool is_trial = dry_run.is_boolean() && dry_run.get<bool>();
+  if (is_trial && !(*job)->submission.contains("deadline")) {
+    untouched.warnings = (*job)->warnings;
+    untouched.warnings.emplace_back("vtrain: a dry run without a deadline is not decided on");
+    return answer(untouched);
+  }
   Response decided = submit_(submission_of(request, uid, **job, is_trial));
   constexpr int kBusy = 429;
   if (is_status(decided.status, 500) || decided.status == kBusy) return decided;

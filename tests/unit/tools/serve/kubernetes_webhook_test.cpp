@@ -145,6 +145,14 @@ TEST_CASE("webhook: a dry run is one of the service, too") {
   CHECK(response["allowed"] == false);
   CHECK(response["status"]["message"] == "vtrain: no: too late");
   CHECK(response["warnings"] == json{"vtrain: the earliest deadline is 2 h 00 m from now"});
+
+  // Without a deadline there is no question.
+  example.asked.clear();
+  review["request"]["object"]["metadata"]["annotations"].erase("vtrain.dev/deadline");
+  response = example.review(review);
+  CHECK(response["allowed"] == true);
+  CHECK(response["warnings"] == json{"vtrain: a dry run without a deadline is not decided on"});
+  CHECK(example.asked.empty());
 }
 
 TEST_CASE("webhook: what is not for vtrain, or is no creation, is allowed untouched") {
@@ -196,8 +204,8 @@ TEST_CASE("webhook: GPUs, types and times of Jobs, JobSets and Workloads") {
     CHECK(submitted["rigid"] == false);
     CHECK(!submitted.contains("deadline"));
     CHECK(!submitted.contains("global_batch"));
-    // The published batch of 1,024 sequences of 4,096 tokens, a hundred times.
-    CHECK(submitted["tokens"] == "419430400");
+    CHECK(submitted["iterations"] == 100);
+    CHECK(!submitted.contains("tokens"));
     CHECK(response["warnings"] ==
           json{"vtrain: job 17 runs without a promise: it has no deadline",
                "vtrain: its time limit of 1 h 00 m is below its predicted run time of 24 h 00 m"});
