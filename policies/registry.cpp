@@ -343,8 +343,7 @@ std::deque<PolicyInfo> built_in_policies() {
        .parameters =
            {{.name = "folder",
              .default_value = "",
-             .summary = "folder with slurm.conf, assoc.txt, qos.txt, ... in place of single files",
-             .is_folder = true},
+             .summary = "folder with slurm.conf, assoc.txt, qos.txt, ... in place of single files"},
             {.name = "conf", .default_value = "", .summary = "slurm.conf", .is_file = true},
             {.name = "assoc",
              .default_value = "",

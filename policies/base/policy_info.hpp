@@ -22,7 +22,6 @@ struct PolicyParameter {
   std::string_view summary;                 ///< a phrase for people
   std::vector<std::string_view> choices{};  ///< the only valid values, if limited
   bool is_file = false;                     ///< true if the value is the path of a file that the policy reads
-  bool is_folder = false;                   ///< true if the value is the path of a folder with such files
   std::string_view condition{};    ///< `name=value` of another parameter without which it has no effect
   bool ignores_gpu_types = false;  ///< true if any value but the default sets `PolicyInfo::ignores_gpu_types`
 };

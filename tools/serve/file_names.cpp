@@ -43,7 +43,8 @@ bool names_policy_file(const std::string& policy) {
   const auto arguments = PolicyRegistry::built_in().parse(policy);
   if (!arguments) return false;
   return std::ranges::any_of(arguments->policy().parameters, [&](const PolicyParameter& each) {
-    return (each.is_file || each.is_folder) && !(*arguments)[each.name].empty();
+    const bool is_path = each.is_file || each.name == "folder";  // a folder has several such files
+    return is_path && !(*arguments)[each.name].empty();
   });
 }
 
