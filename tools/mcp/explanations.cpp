@@ -69,7 +69,7 @@ Result<ordered_json> explain_prediction(const nlohmann::json& question, const Ca
   const double whole_s = prediction->at("iteration_time_s").get<double>();
   ordered_json parts = parts_of(*prediction, whole_s);
   constexpr std::size_t kNamed = 3;
-  std::string answer = fmt::format("An iteration takes {} on {} {}", as_duration(whole_s),
+  std::string answer = fmt::format("An iteration takes {} on {} ({})", as_duration(whole_s),
                                    count_of(prediction->at("num_gpus").get<std::int64_t>(), "GPU"),
                                    prediction->at("profile").get<std::string>());
   for (std::size_t i = 0; i < std::min(parts.size(), kNamed); ++i)

@@ -5,21 +5,20 @@
 namespace vtrain::mcp {
 namespace {
 
-using nlohmann::json;
 using nlohmann::ordered_json;
 
-bool is_id(const json& value) {
+bool is_id(const nlohmann::json& value) {
   return value.is_string() || value.is_number_integer();
 }
 
 }  // namespace
 
-ordered_json id_of(const json& json) {
+ordered_json id_of(const nlohmann::json& json) {
   const auto id = json.is_object() ? json.find("id") : json.end();
   return json.is_object() && id != json.end() && is_id(*id) ? ordered_json(*id) : ordered_json();
 }
 
-Result<Message> read_message(const json& json) {
+Result<Message> read_message(const nlohmann::json& json) {
   const auto bad = [](std::string message) { return fail({.message = std::move(message)}); };
   if (!json.is_object()) return bad("expected an object with jsonrpc and method");
   const auto version = json.find("jsonrpc");

@@ -17,8 +17,6 @@
 namespace vtrain::serve {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::string_view kPrefix = "vtrain.dev/";
 constexpr std::array<std::string_view, 3> kAnnotations = {kModelAnnotation, kDeadlineAnnotation,
                                                           kElasticAnnotation};
@@ -28,18 +26,18 @@ struct JobKind {
   std::string_view group;
   std::string_view kind;
   /// Adds an object to those of a cluster; its owner.
-  OwnerReference (*add)(KubernetesFields& fields, const json& object, KubernetesObjects& all);
+  OwnerReference (*add)(KubernetesFields& fields, const nlohmann::json& object, KubernetesObjects& all);
 };
 
-OwnerReference add_workload(KubernetesFields& fields, const json& object, KubernetesObjects& all) {
+OwnerReference add_workload(KubernetesFields& fields, const nlohmann::json& object, KubernetesObjects& all) {
   all.workloads.push_back(read_kueue_workload(fields, object));
   return all.workloads.back().owner;
 }
-OwnerReference add_batch_job(KubernetesFields& fields, const json& object, KubernetesObjects& all) {
+OwnerReference add_batch_job(KubernetesFields& fields, const nlohmann::json& object, KubernetesObjects& all) {
   all.jobs.push_back(read_batch_job(fields, object));
   return all.jobs.back().owner;
 }
-OwnerReference add_job_set(KubernetesFields& fields, const json& object, KubernetesObjects& all) {
+OwnerReference add_job_set(KubernetesFields& fields, const nlohmann::json& object, KubernetesObjects& all) {
   all.jobs.push_back(read_job_set(fields, object));
   return all.jobs.back().owner;
 }
@@ -49,12 +47,12 @@ constexpr std::array<JobKind, 3> kJobKinds = {{{"batch", "Job", add_batch_job},
                                                {"kueue.x-k8s.io", "Workload", add_workload}}};
 
 /// Annotations that are texts.
-std::vector<std::pair<std::string, std::string>> annotations_of(const json& object) {
+std::vector<std::pair<std::string, std::string>> annotations_of(const nlohmann::json& object) {
   std::vector<std::pair<std::string, std::string>> found;
-  const auto at = [](const json& in, const char* key) {
-    return in.is_object() && in.contains(key) ? in.at(key) : json();
+  const auto at = [](const nlohmann::json& in, const char* key) {
+    return in.is_object() && in.contains(key) ? in.at(key) : nlohmann::json();
   };
-  const json annotations = at(at(object, "metadata"), "annotations");
+  const nlohmann::json annotations = at(at(object, "metadata"), "annotations");
   if (!annotations.is_object()) return found;
   for (const auto& [key, value] : annotations.items()) {
     if (value.is_string()) found.emplace_back(key, value.get<std::string>());
@@ -62,7 +60,7 @@ std::vector<std::pair<std::string, std::string>> annotations_of(const json& obje
   return found;
 }
 
-std::string annotation(const json& object, std::string_view key) {
+std::string annotation(const nlohmann::json& object, std::string_view key) {
   for (const auto& [name, value] : annotations_of(object)) {
     if (name == key) return value;
   }
@@ -70,8 +68,8 @@ std::string annotation(const json& object, std::string_view key) {
 }
 
 /// The object with what the server that stores it adds: a name, a time.
-json completed(json object) {
-  json& metadata = object["metadata"];
+nlohmann::json completed(nlohmann::json object) {
+  nlohmann::json& metadata = object["metadata"];
   if (!metadata.is_object()) return object;  // its reader complains
   if (!metadata.contains("name") && metadata.contains("generateName"))
     metadata["name"] = metadata["generateName"];
@@ -109,7 +107,7 @@ Result<void> read_work(const std::string& text, KubernetesJob& job) {
   return {};
 }
 
-Result<void> read_terms(const json& object, KubernetesJob& job) {
+Result<void> read_terms(const nlohmann::json& object, KubernetesJob& job) {
   if (std::string deadline = annotation(object, kDeadlineAnnotation); !deadline.empty())
     job.submission["deadline"] = std::move(deadline);
   const std::string elastic = annotation(object, kElasticAnnotation);
@@ -126,13 +124,13 @@ Result<void> read_terms(const json& object, KubernetesJob& job) {
 
 }  // namespace
 
-bool is_for_vtrain(const json& object) {
+bool is_for_vtrain(const nlohmann::json& object) {
   const auto all = annotations_of(object);
   return std::ranges::any_of(all, [](const auto& each) { return each.first.starts_with(kPrefix); });
 }
 
 Result<std::optional<KubernetesJob>> read_kubernetes_job(std::string_view group, std::string_view kind,
-                                                         const json& object,
+                                                         const nlohmann::json& object,
                                                          std::vector<std::string>& warnings) {
   const auto known = std::ranges::find_if(
       kJobKinds, [&](const JobKind& each) { return each.group == group && each.kind == kind; });

@@ -17,7 +17,6 @@
 namespace vtrain::serve {
 namespace {
 
-using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr std::string_view kVersion = "admission.k8s.io/v1";
@@ -62,7 +61,7 @@ Response review_response(const std::string& uid, const Verdict& verdict) {
 }
 
 /// The text under a key; empty without one.
-std::string text_in(const json& object, std::string_view key) {
+std::string text_in(const nlohmann::json& object, std::string_view key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   return object.is_object() && found != object.end() && found->is_string() ? found->get<std::string>()
                                                                            : std::string();
@@ -70,16 +69,16 @@ std::string text_in(const json& object, std::string_view key) {
 
 /// The denial of a submission that has an error.
 Verdict denial_of(const Response& response) {
-  const json problem = json::parse(response.body, nullptr, false);
-  const std::string field = text_in(problem, "field");
-  std::string detail = text_in(problem, "detail");
+  const nlohmann::json details = nlohmann::json::parse(response.body, nullptr, false);
+  const std::string field = text_in(details, "field");
+  std::string detail = text_in(details, "detail");
   if (detail.empty()) detail = std::string(status_text(response.status));
   return denied(response.status,
                 field.empty() ? detail : fmt::format("{}: {}", place_in_object(field), detail));
 }
 
 /// The decision about a submission that was only tried: a document of `vtrain admit --json`.
-Verdict verdict_on_trial(const json& answer) {
+Verdict verdict_on_trial(const nlohmann::json& answer) {
   Verdict verdict{.allowed = text_in(answer, "answer") == "yes"};
   const std::string sentence = text_in(answer, "sentence");
   if (verdict.allowed) {
@@ -87,7 +86,7 @@ Verdict verdict_on_trial(const json& answer) {
     return verdict;
   }
   verdict.message = sentence.empty() ? "no" : sentence;
-  for (const json& change : answer.value("changes", json::array())) {
+  for (const nlohmann::json& change : answer.value("changes", nlohmann::json::array())) {
     if (const auto seconds = change.find("earliest_deadline_s");
         seconds != change.end() && seconds->is_number())
       verdict.warnings.push_back(
@@ -97,7 +96,7 @@ Verdict verdict_on_trial(const json& answer) {
 }
 
 /// The decision that made a job of the service.
-Verdict verdict_on_job(const json& job, const KubernetesJob& asked) {
+Verdict verdict_on_job(const nlohmann::json& job, const KubernetesJob& asked) {
   Verdict verdict{.allowed = text_in(job, "state") != "refused", .job = text_in(job, "id")};
   const std::string deadline = text_in(job, "deadline");
   if (!verdict.allowed) {
@@ -152,10 +151,10 @@ bool is_status(int status, int first) {
 Response KubernetesWebhook::validate(const Request& request) const {
   const auto document = JsonDocument::parse(request.body, "-");
   if (!document) return problem(document.error());
-  const json& root = document->root();
-  const json empty = json::object();
+  const nlohmann::json& root = document->root();
+  const nlohmann::json empty = nlohmann::json::object();
   const bool has_request = root.is_object() && root.contains("request");
-  const json& review = has_request ? root["request"] : empty;
+  const nlohmann::json& review = has_request ? root["request"] : empty;
   const std::string uid = text_in(review, "uid");
   if (uid.empty()) {
     const Error error = has_request ? document->error_at(review, "uid", "expected the uid of a review")
@@ -172,13 +171,13 @@ Response KubernetesWebhook::validate(const Request& request) const {
   if (object == review.end() || !object->is_object())
     return answer(denied(400, "request.object: expected an object"));
   if (!is_for_vtrain(*object)) return answer({});
-  const json kind = review.value("kind", json::object());
+  const nlohmann::json kind = review.value("kind", nlohmann::json::object());
   Verdict untouched;
   const auto job =
       read_kubernetes_job(text_in(kind, "group"), text_in(kind, "kind"), *object, untouched.warnings);
   if (!job) return answer(denied(job.error()));
   if (!*job) return answer(untouched);
-  const json dry_run = review.value("dryRun", json(false));
+  const nlohmann::json dry_run = review.value("dryRun", nlohmann::json(false));
   const bool is_trial = dry_run.is_boolean() && dry_run.get<bool>();
   if (is_trial && !(*job)->submission.contains("deadline")) {
     untouched.warnings = (*job)->warnings;
@@ -189,7 +188,7 @@ Response KubernetesWebhook::validate(const Request& request) const {
   constexpr int kBusy = 429;
   if (is_status(decided.status, 500) || decided.status == kBusy) return decided;
   if (!is_status(decided.status, 200)) return answer(denial_of(decided));
-  const json outcome = json::parse(decided.body, nullptr, false);
+  const nlohmann::json outcome = nlohmann::json::parse(decided.body, nullptr, false);
   if (!outcome.is_object()) return problem(500, "the service cannot answer; its log says why");
   Verdict verdict = is_trial ? verdict_on_trial(outcome) : verdict_on_job(outcome, **job);
   const auto& warnings = (*job)->warnings;
