@@ -123,7 +123,7 @@ const tests = {
   async "slurm's own files are texts, too"() {
     const folder = path.join(docs, "slurm_example");
     const text = (name) => fs.readFileSync(path.join(folder, name), "utf8");
-    const names = ["slurm.conf", "assoc.txt", "qos.txt", "sshare.txt"].filter((name) => fs.existsSync(path.join(folder, name)));
+    const names = ["slurm.conf", "associations-dump.cfg", "qos.txt"];
     const now = [...slurmQueue.now, ...names.map(text)];
     const expected = JSON.parse(vtrain(["eta", "--now", path.join(docs, "eta_example/jobs.txt"), path.join(docs, "eta_example/nodes.txt"),
       ...names.map((name) => path.join(folder, name)), "--policy", "slurm", "--samples", "20", "--json"]));

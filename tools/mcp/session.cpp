@@ -48,13 +48,17 @@ ordered_json list_tools() {
   return {{"tools", std::move(list)}};
 }
 
-/// The place and the message of a tool's error. Arguments are one line without a name.
+/// The place and the message of a tool's error, cut where it repeats a huge argument. Arguments are one line
+/// without a name.
 std::string text_of(Error error) {
   if (error.file == "-") {
     error.file.clear();
     error.line = 0;
   }
-  return error.describe();
+  std::string text = error.describe();
+  constexpr std::size_t kKept = 400;
+  if (text.size() > 2 * kKept + 1) text.replace(kKept, text.size() - 2 * kKept, "…");
+  return text;
 }
 
 ordered_json text_content(std::string text) {

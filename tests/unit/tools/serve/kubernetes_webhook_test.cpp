@@ -208,7 +208,7 @@ TEST_CASE("webhook: GPUs, types and times of Jobs, JobSets and Workloads") {
     CHECK(!submitted.contains("tokens"));
     CHECK(response["warnings"] ==
           json{"vtrain: job 17 runs without a promise: it has no deadline",
-               "vtrain: its time limit of 1 h 00 m is below its predicted run time of 24 h 00 m"});
+               "vtrain: its time limit of 1 h 00 m is below its predicted run time of 1 d 00 h"});
   }
   SUBCASE("a JobSet") {
     json set = batch_job(kAnnotations);
