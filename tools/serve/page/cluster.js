@@ -31,6 +31,7 @@ function showFacts() {
   const text = JSON.stringify([used, gpus, out, nodes, jobs, promises, drift]);
   if (byId("facts").dataset.shown === text) return;
   byId("facts").dataset.shown = text;
+  document.title = `vtrain: ${count(jobs.running)} running, ${count(jobs.waiting)} waiting`;
   byId("facts").replaceChildren(...facts);
 }
 

@@ -115,7 +115,7 @@ function changesTable(changes) {
     button?.addEventListener("click", () => {
       form.elements[field].value = value;
       form.elements[field].focus();
-      check();
+      if (form.reportValidity()) check();
     });
     const cells = [["Yes with", element("th", {scope: "row", role: "rowheader"}, what)], ["Ends", element("td", {role: "cell"}, inSeconds(change.end_s))],
       ["Jobs done later", element("td", {role: "cell"}, count(change.displaced))], ["", element("td", {role: "cell"}, button)]];

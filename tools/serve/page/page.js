@@ -30,7 +30,7 @@ function useToken(event) {
   access.write(byId("token").value.trim());
   byId("token").value = "";
   poll.isStopped = false;
-  refresh();
+  followHash();
 }
 
 function forgetToken() {
@@ -52,7 +52,7 @@ async function round() {
 
 function showFailure(problem) {
   const since = poll.lastAnswer == null ? "" : ` What is shown is of ${instantOf(poll.lastAnswer)}.`;
-  const what = problem.status === 0 ? "The service does not answer" : problem.status === 503 ? "The service is busy or stops" : sentence(problem.message).replace(/\.$/, "");
+  const what = !(problem instanceof Problem) ? "The page does not understand the service" : problem.status === 0 ? "The service does not answer" : problem.status === 503 ? "The service is busy or stops" : sentence(problem.message).replace(/\.$/, "");
   showConnection(`${what}; trying again.${since}`, true);
 }
 
@@ -70,10 +70,10 @@ async function refresh() {
       poll.lastAnswer = now();
       showConnection("Up to date");
     } catch (problem) {
-      if (!(problem instanceof Problem)) throw problem;
       if (problem.status === 401) return askForToken(problem);
+      if (!(problem instanceof Problem)) console.error(problem);
       ++poll.failures;
-      pause = Math.max(Math.min(longestPause, period * 2 ** (poll.failures - 1)), problem.retryAfter * 1000);
+      pause = Math.max(Math.min(longestPause, period * 2 ** (poll.failures - 1)), (problem.retryAfter ?? 0) * 1000);
       showFailure(problem);
     } finally {
       poll.isBusy = false;
