@@ -16,6 +16,11 @@ const foreign = (text) => element("bdi", {}, text);
 // A sentence of the service, with each duration in one line.
 const told = (text) => foreign(String(text).replace(/(\d) (?=(?:d|h|m|s)\b)/g, "$1\u00a0").replace(/\b(d|h|m) (?=\d\d\u00a0)/g, "$1\u00a0"));
 
+// The first letter large, a full stop at the end.
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+// Names with their values.
+const dataList = (facts) => element("dl", {class: "list"}, ...facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+
 // An answer that is no success. Status 0: there was none.
 class Problem extends Error {
   constructor(status, detail, {field = null, retryAfter = 0} = {}) {

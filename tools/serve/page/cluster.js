@@ -81,31 +81,36 @@ function spanText(index) {
   return `${when}: ${gpusText(planned[index])} planned`;
 }
 
+function pictureData() {
+  const {at, planned} = picture;
+  const inService = cluster.gpus - (cluster.gpus_out_of_service ?? 0);
+  return [at, planned, at.map(() => inService)];
+}
+
 function drawPicture() {
   const place = byId("gpus-chart");
-  const {at, planned} = picture;
   picture.plot?.destroy();
+  byId("gpus-pointed").textContent = "";
   picture.plot = null;
-  place.hidden = at.length < 2;
+  place.hidden = picture.at.length < 2;
   if (place.hidden) return;
-  const inService = cluster.gpus - (cluster.gpus_out_of_service ?? 0);
   const font = `12px ${getComputedStyle(document.body).fontFamily}`;
   const axis = {stroke: css("--soft"), font, grid: {stroke: css("--grid"), width: 1}, ticks: {stroke: css("--grid"), width: 1, size: 5}};
   picture.plot = new uPlot({
     width: place.clientWidth || 300, height: 240, legend: {show: false}, padding: [10, 18, 0, 0],
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     cursor: {points: {show: false}, focus: {prox: -1}, drag: {x: false, y: false}},
-    scales: {y: {range: [0, Math.max(1, cluster.gpus)]}},
+    scales: {y: {range: () => [0, Math.max(1, cluster.gpus)]}},
     axes: [{...axis, size: 44, space: 70, values: timeLabels}, {...axis, size: 52, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5], values: (plot, ticks) => ticks.map(count)}],
     series: [{}, {stroke: css("--line-gpus"), fill: css("--fill-gpus"), width: 2, points: {show: false}, paths: uPlot.paths.stepped({align: 1})},
       {stroke: css("--soft"), width: 1.5, dash: [6, 4], points: {show: false}}],
     hooks: {setCursor: [showPointed]},
-  }, [at, planned, at.map(() => inService)], place);
+  }, pictureData(), place);
 }
 
 function showPointed(plot) {
   const {left, idx} = plot.cursor;
-  const text = left == null || left < 0 || idx == null ? "" : spanText(idx > 0 && picture.at[idx] > plot.posToVal(left, "x") ? idx - 1 : idx);
+  const text = left == null || left < 0 || idx == null || idx >= picture.at.length ? "" : spanText(idx > 0 && picture.at[idx] > plot.posToVal(left, "x") ? idx - 1 : idx);
   if (byId("gpus-pointed").textContent !== text) byId("gpus-pointed").textContent = text;
 }
 
@@ -129,8 +134,9 @@ function showPicture() {
   byId("gpus-caption").textContent = isEmpty ? "Nothing is planned: no job runs or waits." :
     "GPUs planned for the jobs of now, if no other job comes. Dashed: GPUs in service.";
   byId("gpus-numbers").hidden = isEmpty;
-  byId("gpus-pointed").textContent = "";
-  drawPicture();
+  // The plan begins now, so it changes often; a picture that stays keeps what is pointed at.
+  if (picture.plot && !isEmpty) picture.plot.setData(pictureData());
+  else drawPicture();
   if (byId("gpus-numbers").open) showNumbers();
 }
 

@@ -65,8 +65,6 @@ function showNote(text) {
   answerPlace.replaceChildren(...(text === "" ? [] : [element("p", {class: "help"}, text)]));
 }
 
-const dataList = (facts) => element("dl", {class: "list"}, ...facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
-
 // Seconds after the instant of the answer, as a time.
 const inSeconds = (seconds) => (seconds == null ? "never" : time(new Date(now() + seconds * 1000).toISOString()));
 
@@ -140,7 +138,7 @@ function showSubmitted(job) {
 function showRefused(job, answer) {
   const link = element("a", {href: `#job=${encodeURIComponent(job.id)}`}, `job\u00a0${job.id}`);
   const parts = [];
-  if (job.earliest_deadline) parts.push(element("p", {}, "Earliest deadline: ", time(job.earliest_deadline), "."));
+  if (job.earliest_deadline && answer == null) parts.push(element("p", {}, "Earliest deadline: ", time(job.earliest_deadline), "."));
   if (answer?.answer === "no") parts.push(changesTable(answer.changes ?? []));
   showAnswer("bad", "Refused", [told(job.reason ?? "no reason is given"), " (", link, ")"], parts);
 }

@@ -31,7 +31,7 @@ function jobFacts(job, eta) {
   facts.push(["Submitted", time(job.submitted)]);
   if (job.started) facts.push(["Started", time(job.started)]);
   if (job.ended) facts.push(["Ended", time(job.ended)]);
-  return element("dl", {class: "list"}, ...facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+  return dataList(facts);
 }
 
 // Asks for the job that is open. How likely its times are is simulated, so that is asked once.
@@ -57,9 +57,6 @@ function showJob(job, eta) {
   byId("job-title").replaceChildren(foreign(job.name), soft(` job\u00a0${job.id}`));
   byId("job-body").replaceChildren(jobFacts(job, eta));
 }
-
-// The first letter large, a full stop at the end.
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 
 function showDialog(id) {
   openJob = id;

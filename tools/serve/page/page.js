@@ -42,11 +42,11 @@ function forgetToken() {
 // ---- the round ----------------------------------------------------------------------------------------------------
 
 async function round() {
-  showCluster(await ask("GET", "v1/cluster"));
+  const answer = await ask("GET", "v1/cluster");
   byId("access").hidden = true;
   byId("content").hidden = false;
   byId("forget").hidden = access.token === "";
-  showPicture();
+  showCluster(answer);
   await Promise.all([...shownLists.map((list) => list.load()), loadJob()]);
 }
 
