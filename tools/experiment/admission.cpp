@@ -420,6 +420,26 @@ Result<LikelyEnds> Admission::likely_ends(
   return likely;
 }
 
+Result<std::vector<std::vector<JobOutcome>>> Admission::likely_outcomes(
+    std::int64_t samples, unsigned threads,
+    const std::function<std::unique_ptr<RunTimeErrors>(std::int64_t)>& errors_of) const {
+  std::vector<Result<AdmissionForecast>> found(static_cast<std::size_t>(samples), AdmissionForecast());
+  do_in_parallel(threads, found.size(), [&](std::size_t sample) {
+    auto run = parts_->fork({}, errors_of(static_cast<std::int64_t>(sample)));
+    if (run)
+      found[sample] = parts_->finish(**run, nullptr);
+    else
+      found[sample] = fail(std::move(run.error()));
+    return true;
+  });
+  std::vector<std::vector<JobOutcome>> outcomes;
+  for (auto& each : found) {
+    if (!each) return fail(std::move(each.error()));
+    outcomes.push_back(std::move(each->outcomes));
+  }
+  return outcomes;
+}
+
 const Simulation& Admission::simulation() const {
   return *parts_->live->simulation;
 }

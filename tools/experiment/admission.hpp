@@ -122,6 +122,11 @@ class Admission {
       std::string_view name, const Job& job, std::int64_t samples, unsigned threads,
       const std::function<std::unique_ptr<RunTimeErrors>(std::int64_t)>& errors_of) const;
 
+  /// Outcomes by sample, then by number, if no other job comes and run times have the errors of each sample.
+  Result<std::vector<std::vector<JobOutcome>>> likely_outcomes(
+      std::int64_t samples, unsigned threads,
+      const std::function<std::unique_ptr<RunTimeErrors>(std::int64_t)>& errors_of) const;
+
   /// The live jobs and those that come later, with all that another admission needs to go on from here.
   ClusterToday today() const;
   /// The forecast, which is made once for each state.

@@ -22,6 +22,14 @@ struct Workload;
 
 namespace vtrain::serve {
 
+/// Kinds of the log's inputs.
+inline constexpr std::string_view kSetupInput = "setup";
+inline constexpr std::string_view kJobInput = "job";
+inline constexpr std::string_view kCancelInput = "cancel";
+inline constexpr std::string_view kProgressInput = "progress";
+inline constexpr std::string_view kEndInput = "end";
+inline constexpr std::string_view kNodeInput = "node";
+
 /// Body of `POST /v1/jobs`.
 struct JobRequest {
   std::string model{};            ///< name of a known model
@@ -97,9 +105,9 @@ Workload workload_of(const LoggedJob& job, std::int64_t submit_ns, std::int64_t 
 /// Cluster and rules of the jobs. They are an input, too: with others the same jobs are decided otherwise.
 struct JobsSetup {
   std::vector<NodeGroup> cluster{};
-  std::string policy = "deadline";         ///< spec of a policy that promises deadlines
-  std::string placement = "consolidate";   ///< rule that chooses the GPUs of a gang
-  std::string interruption_cost = "auto";  ///< as `vtrain admit` has it
+  std::string policy = "deadline:unpromised=reject";  ///< spec of a policy that promises deadlines
+  std::string placement = "consolidate";              ///< rule that chooses the GPUs of a gang
+  std::string interruption_cost = "auto";             ///< as `vtrain admit` has it
 
   bool operator==(const JobsSetup&) const = default;
 };
