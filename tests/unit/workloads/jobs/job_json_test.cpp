@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A workload of which every member has a value of its own.
+/// A workload in which no member has its default value.
 Workload full_workload() {
   Workload workload;
   workload.tenant("nobody");
