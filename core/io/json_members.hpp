@@ -1,7 +1,6 @@
 /// Structs as JSON and back, from one list of their members.
 ///
-/// A struct has its list as a function of its own, or as a function beside it. A writer and a reader call it
-/// alike:
+/// The list is a member function or a free function, which a writer and a reader call alike:
 ///
 ///     template <class Archive>
 ///     void members(Archive& archive, Step& of) {

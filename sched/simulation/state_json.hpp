@@ -8,8 +8,8 @@
 
 namespace vtrain {
 
-/// The state as JSON, with the memory of its policy. Its jobs are those of a workload that must be kept
-/// beside it (`workloads/jobs/job_json.hpp`).
+/// The state as JSON, with the memory of its policy. Names and curves of its jobs are in their workload,
+/// which must be kept too (`workloads/jobs/job_json.hpp`).
 nlohmann::json to_json(const SimulationState& state);
 
 /// Reads such JSON exactly. `policy` is a new policy of equal parameters. Errors name the path to a value

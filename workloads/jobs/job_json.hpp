@@ -11,7 +11,7 @@
 namespace vtrain {
 
 /// These jobs as JSON, in this order, with all names of the workload, and the curves and requirements that
-/// the jobs refer to. All other ids stay as they are; jobs and curves are numbered anew.
+/// the jobs refer to. Jobs, curves and requirements get new numbers; all other ids keep theirs.
 nlohmann::json to_json(const Workload& workload, std::span<const JobId> jobs);
 
 /// Reads such JSON exactly. Errors name the path to a value that is missing, unknown, of another type, out of

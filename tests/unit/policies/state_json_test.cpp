@@ -49,6 +49,22 @@ struct Setting {
   }
 };
 
+/// A fact that is true now.
+std::optional<Fact> random_fact(RandomStream& random, const Simulation& simulation, const Setting& setting) {
+  const std::vector<JobId> live = simulation.live();
+  const NodeId node(static_cast<std::uint32_t>(random.below(4)));
+  const std::vector<NodeId> down = simulation.state().out_of_service;
+  const bool is_down = std::ranges::find(down, node) != down.end();
+  if (info_of(setting.placement).knows_nodes && random.below(3) == 0)
+    return is_down ? Fact(NodeUp{node}) : Fact(NodeDown{node, random.below(2) == 0});
+  if (live.empty()) return std::nullopt;
+  const JobId job = live[random.below(live.size())];
+  const bool runs = simulation.outcome(job).state == JobState::Running;
+  if (random.below(2) == 0) return runs ? Fact(JobEnded{job}) : Fact(JobCancelled{job});
+  const SimDuration duration = simulation.workload().jobs[job.value].duration;
+  return JobChanged{.job = job, .duration = duration + std::chrono::seconds(1 + random.below(500))};
+}
+
 /// A simulation that was cut, as the texts that are kept of it.
 struct Cut {
   SimulationState state{};      ///< as the simulation gave it
@@ -56,10 +72,17 @@ struct Cut {
   std::string state_text{};     ///< its JSON
   std::string workload_text{};  ///< JSON of its jobs
 
-  Cut(const Setting& setting, const Workload& workload, SimTime middle) {
+  /// Cuts a replay at `middle`. `num_facts` are told before, the last one at `middle`.
+  Cut(const Setting& setting, const Workload& workload, SimTime middle, int num_facts = 0) {
     const auto policy = *make_policy(setting.spec);
     auto simulation = setting.begin(*policy, workload.copy_with_texts_of_this());
     REQUIRE_MESSAGE(simulation, simulation.error().describe());
+    RandomStream random(static_cast<std::uint64_t>(middle.time_since_epoch().count()), "facts");
+    for (int i = num_facts; i-- > 0;) {
+      const SimTime time = middle - i * std::chrono::seconds(97);
+      REQUIRE(simulation->run_until(time));
+      if (const auto fact = random_fact(random, *simulation, setting)) REQUIRE(simulation->tell(time, *fact));
+    }
     REQUIRE(simulation->run_until(middle));
     state = simulation->state();
     live = simulation->live();
@@ -233,12 +256,12 @@ TEST_CASE("state JSON: a simulation from it goes on exactly like the one that wa
   std::int64_t running = 0;
   for (const std::string spec :
        {"deadline", "deadline:late=run", "deadline:margin=0.5,running=keep", "elasticflow",
-        "elasticflow:slot=7s", "elasticflow:costs=free", "fifo", "srtf", "drf", "easy", "kueue"}) {
+        "elasticflow:slot=7s", "elasticflow:costs=free", "fifo", "srtf", "drf", "easy"}) {
     for (const char* const cluster : {"4x4:a100", "2x4:a100+2x4:h100"}) {
       for (const PlacementKind placement :
            {PlacementKind::Count, PlacementKind::Consolidate, PlacementKind::Yarn}) {
-        // Where placement refuses gangs, these remember since when they have waited.
-        if (placement != PlacementKind::Count && (spec == "easy" || spec == "kueue")) continue;
+        // Where placement refuses gangs, it remembers since when its first job has waited.
+        if (placement != PlacementKind::Count && spec == "easy") continue;
         for (const char* const cost : {"none", "30s"}) {
           for (std::uint64_t seed = 1; seed <= rounds(3); ++seed) {
             CAPTURE(spec);
@@ -281,18 +304,20 @@ TEST_CASE("state JSON: every policy goes on from it as from the state itself") {
         CAPTURE(spec);
         CAPTURE(info_of(placement).name);
         CAPTURE(seed);
-        const Setting setting(spec, "4x4:a100", placement, seed % 2 == 0 ? "none" : "30s");
+        Setting setting(spec, "4x4:a100", placement, seed % 2 == 0 ? "none" : "30s");
+        const bool may_be_disrupted = (*make_policy(spec))->supports_disruptions();
+        if (seed % 4 == 3 && may_be_disrupted) {
+          setting.disruptions.checkpoints = *CheckpointRule::parse("120s");
+          setting.disruptions.checkpoint_times = CheckpointTimes(std::chrono::seconds(5));
+        }
         Workload workload = named_jobs(seed);
         for (Job& job : workload.jobs) {
           if (info_of(placement).shares_gpus && !job.curve && job.num_gpus == GpuCount(1))
             job.gpu_share = 300;
         }
-        const Cut cut(setting, workload, random_middle(workload, seed));
-        Workload jobs = workload.copy_with_texts_of_this();
-        jobs.jobs.clear();
-        for (const JobId job : cut.live)
-          jobs.jobs.push_back(workload.jobs[job.value]);
-        const SimulationResult expected = setting.finish(std::move(jobs), cut.state);
+        const Cut cut(setting, workload, random_middle(workload, seed) + std::chrono::minutes(20),
+                      static_cast<int>(seed % 3) * 6);
+        const SimulationResult expected = setting.finish(cut.read_workload(), cut.state);
         const SimulationResult found = setting.finish(cut.read_workload(), cut.read_state(spec));
         REQUIRE(found.outcomes.size() == expected.outcomes.size());
         for (std::size_t i = 0; i < found.outcomes.size(); ++i)
