@@ -17,7 +17,8 @@ constexpr WholeSeconds kLatestSecond = std::int64_t{1} << 60;
 constexpr double kMostIterationsLeft = 1e18;
 
 bool is_second(WholeSeconds time) {
-  return -kLatestSecond <= time && time <= kLatestSecond;
+  constexpr WholeSeconds kEarliest = -(WholeSeconds{1} << 32);  // which the simulated clock can tell
+  return kEarliest <= time && time <= kLatestSecond;
 }
 
 bool is_number_of_gpus(std::int64_t gpus) {
