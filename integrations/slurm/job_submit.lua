@@ -305,7 +305,7 @@ local function count_gpus(job)
 end
 
 local function request_of(job, words)
-  if job.array_inx then fail("each task of a job array is a job, and they have one comment") end
+  if job.array_inx then fail("it is a job array, whose tasks have one comment") end
   local gpus, type = count_gpus(job)
   local parts = {}
   local function add(key, value)
