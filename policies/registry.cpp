@@ -195,6 +195,13 @@ std::deque<PolicyInfo> built_in_policies() {
                            "jobs that have not started when they can no longer be in time: reject, or run "
                            "after all others",
                        .choices = {"reject", "run"}},
+                      {.name = "unpromised",
+                       .default_value = "wait",
+                       .summary =
+                           "jobs whose deadline is not promised when they come: they wait for GPUs left over, "
+                           "or are rejected",
+                       .choices = {"wait", "reject"},
+                       .condition = "late=reject"},
                       {.name = "margin",
                        .default_value = "0",
                        .unit = "run times",

@@ -51,7 +51,6 @@ SimulationEngine::SimulationEngine(const Workload& workload, const ClusterSpec& 
       GpuTypes(cluster, workload.gpu_types).names().size() > 1)
     counted_types_.emplace(cluster, workload, gangs_);
   result_.holdings_by_type = options.record_holdings && counted_types_.has_value();
-  curves_ = workload.curves;
   names_ = &workload;
   static const TenantTree kNobody;
   tenants_ = options.tenants != nullptr ? options.tenants : &kNobody;
@@ -335,6 +334,7 @@ bool SimulationEngine::take(const JobChanged& fact) {
   if (runs && fact.num_gpus) throw contradiction(fact.job, "was given another number of GPUs while it runs");
   Job changed = jobs_[fact.job.value];
   changed.duration = fact.duration.value_or(changed.duration);
+  changed.iterations = fact.iterations.value_or(changed.iterations);
   changed.requested_time = fact.requested_time.value_or(changed.requested_time);
   changed.deadline = fact.deadline.value_or(changed.deadline);
   changed.num_gpus = fact.num_gpus.value_or(changed.num_gpus);
@@ -756,6 +756,24 @@ SimDuration SimulationEngine::time_for_duration(JobId job) const {
   const SimDuration done = accounting_ ? attained - overheads_[job.value].lost : attained;
   const SimDuration left = work_to_do(job) - done;
   return run_times_differ_ ? std::max(left, SimDuration(0)) : left;
+}
+
+double SimulationEngine::part_done(JobId job, SimTime time) const {
+  const JobProgress& progress = progress_by_job_[job.value];
+  SimDuration work{0};
+  if (progress.state == JobState::Running) {
+    const SimDuration held = std::max(time - progress.resumed, SimDuration(0));
+    work = accounting_ ? overheads_[job.value].plan.work(held) : held;
+  }
+  double part = 0;
+  if (rule_ != ProgressRule::Duration && curve(job) != nullptr) {
+    part = (progress.iterations + progress.speed * to_seconds(work)) /
+           static_cast<double>(jobs_[job.value].iterations);
+  } else {
+    const SimDuration before = accounting_ ? progress.attained - overheads_[job.value].lost : progress.attained;
+    part = to_seconds(before + work) / to_seconds(work_to_do(job));
+  }
+  return std::clamp(part, 0.0, 1.0);
 }
 
 SimDuration SimulationEngine::work_to_do(JobId job) const {

@@ -61,6 +61,8 @@ class SimulationEngine final : public SchedulingPass {
   JobOutcome outcome(JobId job) const;
   /// A job that runs or waits, in the form that `restore` takes.
   LiveJob live_job(JobId job) const;
+  /// See `Simulation::part_done`.
+  double part_done(JobId job, SimTime time) const;
   /// Memory of the policy, with jobs numbered by their places in `live`.
   std::shared_ptr<const PolicyMemory> policy_memory(std::span<const JobId> live) const {
     return policy_.memory(*this, live);

@@ -238,7 +238,7 @@ class SchedulingPass {
   /// Speed of the job by number of GPUs; null if it is rigid.
   const SpeedByGpus* curve(JobId job) const {
     const CurveId curve = jobs_[job.value].curve;
-    return curve ? &curves_[curve.value] : nullptr;
+    return curve ? &names_->curves[curve.value] : nullptr;
   }
   /// T(gpus, type) on a packed gang of these GPUs, 0 where the job cannot run there. Iterations a second for
   /// an elastic job; for a rigid one a multiple of the speed that its `duration` implies. Types differ where
@@ -310,7 +310,6 @@ class SchedulingPass {
   const TenantTree* tenants_ = nullptr;       ///< value of `tenants()`, never null in a pass
   const Workload* names_ = nullptr;           ///< also has jobs that policies must not see yet
   std::span<const Job> jobs_;                 ///< value of `jobs()`
-  std::span<const SpeedByGpus> curves_;       ///< curves by `CurveId`
   std::span<const JobProgress> progress_;     ///< progress by `JobId`
   std::span<const JobOverhead> overheads_;    ///< empty unless something costs jobs time
 };

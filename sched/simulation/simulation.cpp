@@ -205,6 +205,8 @@ Result<void> Simulation::tell(SimTime time, const Fact& fact) {
   if (const auto* const changed = std::get_if<JobChanged>(&fact)) {
     if (changed->duration && changed->duration->count() <= 0)
       return fail({.field = "duration", .message = "expected more than 0 s"});
+    if (changed->iterations && *changed->iterations <= 0)
+      return fail({.field = "iterations", .message = "expected more than 0"});
     if (changed->requested_time && changed->requested_time->count() < 0)
       return fail({.field = "requested_time", .message = "expected at least 0 s"});
     const Job& job = parts_->workload.jobs[changed->job.value];
@@ -237,6 +239,18 @@ Result<void> Simulation::run_until(SimTime time) {
       parts_->engine.step(next);
     parts_->reached = std::max(parts_->reached, time);
   });
+}
+
+Job Simulation::adopt(const Workload& from, const Job& job) {
+  return parts_->workload.adopt(from, job);
+}
+
+LiveJob Simulation::live_job(JobId job) const {
+  return parts_->engine.live_job(job);
+}
+
+double Simulation::part_done(JobId job, SimTime time) const {
+  return parts_->engine.part_done(job, time);
 }
 
 std::optional<SimTime> Simulation::next_event() {

@@ -84,6 +84,7 @@ struct JobCancelled {
 struct JobChanged {
   JobId job;                                    ///< job that changes
   std::optional<SimDuration> duration{};        ///< total run time, above 0
+  std::optional<std::int64_t> iterations{};     ///< total work of an elastic job, above 0
   std::optional<SimDuration> requested_time{};  ///< total time limit; 0: none
   std::optional<SimTime> deadline{};            ///< new deadline
   std::optional<GpuCount> num_gpus{};           ///< minimum 1; only while the job waits
@@ -156,6 +157,9 @@ class Simulation {
   /// reached. A job submitted at exactly that time causes another pass at that instant. Errors: a job that
   /// `simulate` refuses, a submission that is too early.
   Result<JobId> submit(std::string_view name, Job job);
+  /// The job of another workload as one that `submit` takes: names and curves that are new become known.
+  /// Policies that divide the cluster by tenants know only the tenants that `begin` was given.
+  Job adopt(const Workload& from, const Job& job);
   /// Adds a fact that happens at `time`: not before the last fact, nor before the time that `run_until` has
   /// reached. Errors: a job or node that does not exist, nodes under a placement without nodes, a time that
   /// is too early. The state of the job is checked later, by `run_until`.
@@ -169,6 +173,11 @@ class Simulation {
   const Workload& workload() const;
   /// Outcome of a job so far.
   JobOutcome outcome(JobId job) const;
+  /// A job that runs or waits.
+  LiveJob live_job(JobId job) const;
+  /// Part of the work of a live job that is done and not lost at `time`, if nothing happens until then. Range
+  /// [0, 1].
+  double part_done(JobId job, SimTime time) const;
   /// All that another simulation with a policy of equal parameters needs to continue from here, except jobs
   /// that are no longer live. The ids are those of `live`.
   SimulationState state() const;

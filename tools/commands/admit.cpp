@@ -14,7 +14,7 @@
 #include "core/text/calendar.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "tools/cli/value_checks.hpp"
-#include "tools/commands/admit_text.hpp"
+#include "tools/experiment/admission_text.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/experiment/option_error.hpp"
 #include "tools/experiment/traces.hpp"

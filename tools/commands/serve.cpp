@@ -1,4 +1,4 @@
-/// `vtrain serve`: predictions and plan searches over HTTP.
+/// `vtrain serve`: admission of jobs, predictions and plan searches over HTTP.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -21,6 +21,7 @@
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
 #include "tools/format/text_format.hpp"
+#include "tools/options/options.hpp"
 #include "tools/serve/event_log.hpp"
 #include "tools/serve/server.hpp"
 #include "tools/serve/service.hpp"
@@ -130,7 +131,7 @@ Result<void> run_service(ServeArguments arguments) {
   if (auto checked = check_exposure(arguments); !checked) return checked;
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   const unsigned threads = arguments.threads == 0 ? cores : arguments.threads;
-  options.threads = {threads, threads};
+  options.threads[0] = options.threads[1] = threads;
   options.limits.drain = std::chrono::seconds(arguments.drain_s);
   raise_descriptor_limit();
   auto service = serve::Service::open(arguments.service);
@@ -162,7 +163,8 @@ Result<void> run_service(ServeArguments arguments) {
 void add_serve_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "serve",
-      "Answer predictions and plan searches over HTTP.\n\n"
+      "Admit training jobs with deadlines over HTTP, and answer predictions and plan searches.\n\n"
+      "  vtrain serve --cluster 16x8:a100 --state vtrain.db\n"
       "  vtrain serve\n"
       "  vtrain serve --listen 0.0.0.0:8443 --tokens tokens --certificate cert.pem --key key.pem\n"
       "  vtrain serve --tokens tokens --new-token research:submit");
@@ -184,13 +186,26 @@ void add_serve_command(CLI::App& app, Action& action) {
                    "Requests of a tenant; 0: any number")
       ->transform(number_between(0, 1e9))
       ->capture_default_str();
-  // Help does not list the state before requests are accepted that it keeps.
-  command->add_option("--state", to.service.state, "SQLite file that keeps what was accepted")->group("");
+  command->add_option("--cluster", to.service.cluster,
+                      "Cluster of the jobs that are admitted, as NODESxGPUS:TYPE or a file");
+  command->add_option("--state", to.service.state, "SQLite file that keeps accepted jobs, made when new");
+  command
+      ->add_option("--policy", to.service.jobs.policy,
+                   "Policy that promises deadlines: deadline or elasticflow, with parameters")
+      ->capture_default_str();
+  command->add_option("--placement", to.service.jobs.placement, "Rule that chooses the GPUs of a gang")
+      ->capture_default_str();
+  command
+      ->add_option("--interruption-cost", to.service.jobs.interruption_cost,
+                   "Time that a preemption or a resize costs a job: none, a duration, checkpoint, or auto (a "
+                   "checkpoint)")
+      ->capture_default_str();
+  command->add_flag("--simulated-clock", to.service.simulated_clock,
+                    "Time of the jobs is what POST /v1/clock says: to try the service with a trace");
   CLI::Option* const backup =
       command->add_option("--backup", to.backup, "Copy the state to a new file, also of a running service");
-  backup->check(plain_file())->group("");
-  command->add_option("--calibrate", to.service.calibration,
-                      "Correct predictions with a file of `vtrain profile calibrate`, or with `published`");
+  backup->check(plain_file());
+  add_pricing_options(*command, to.service.pricing);
   command->add_option("--drain", to.drain_s, "Seconds that requests under way get after SIGTERM")
       ->transform(whole_number(0, 3600))
       ->capture_default_str();

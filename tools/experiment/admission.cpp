@@ -121,8 +121,7 @@ struct Admission::Parts {
   std::unique_ptr<Run> live{};
   std::vector<SimTime> deadlines{};  ///< by number
   mutable std::mutex mutex{};
-  /// Outcomes by number of all jobs if no other comes; null: not known.
-  mutable std::shared_ptr<const std::vector<JobOutcome>> without{};
+  mutable std::shared_ptr<const AdmissionForecast> without{};  ///< null: not known
 
   Result<std::unique_ptr<Run>> begin(Workload workload, const SimulationState& state, JobNumbers numbers,
                                      std::vector<Run::LaterJob> later, JobId watched,
@@ -133,8 +132,8 @@ struct Admission::Parts {
   Result<std::pair<std::unique_ptr<Run>, JobId>> fork_with(std::string_view name, const Job& job,
                                                            bool watches,
                                                            std::unique_ptr<RunTimeErrors> errors = {}) const;
-  Result<std::shared_ptr<const std::vector<JobOutcome>>> outcomes_without() const;
-  Result<std::vector<JobOutcome>> finish(Run& run, std::vector<JobSegment>* segments) const;
+  Result<std::shared_ptr<const AdmissionForecast>> forecast() const;
+  Result<AdmissionForecast> finish(Run& run, std::vector<JobSegment>* segments) const;
   void change() { without.reset(); }
   JobId next_number() const { return JobId(static_cast<std::uint32_t>(deadlines.size())); }
 };
@@ -173,14 +172,12 @@ auto Admission::Parts::fork(JobId watched, std::unique_ptr<RunTimeErrors> errors
     -> Result<std::unique_ptr<Run>> {
   const Simulation& simulation = *live->simulation;
   const std::vector<JobId> ids = simulation.live();
-  Workload workload = simulation.workload().copy_with_texts_of_this();
-  std::vector<Job> jobs;
+  Workload workload = simulation.workload().copy_without_jobs();
   JobNumbers numbers;
   for (const JobId id : ids) {
-    jobs.push_back(workload.jobs[id.value]);
+    workload.jobs.push_back(simulation.workload().jobs[id.value]);
     numbers.push_back(live->numbers[id.value]);
   }
-  workload.jobs = std::move(jobs);
   return begin(std::move(workload), simulation.state(), std::move(numbers), live->later, watched,
                std::move(errors));
 }
@@ -203,28 +200,29 @@ auto Admission::Parts::fork_with(std::string_view name, const Job& job, bool wat
   return std::pair(*std::move(run), *id);
 }
 
-Result<std::vector<JobOutcome>> Admission::Parts::finish(Run& run, std::vector<JobSegment>* segments) const {
+Result<AdmissionForecast> Admission::Parts::finish(Run& run, std::vector<JobSegment>* segments) const {
   if (auto done = run.submit_until(SimTime::max()); !done) return fail(std::move(done.error()));
   auto result = run.simulation->finish();
   if (!result) return fail(std::move(result.error()));
-  std::vector<JobOutcome> outcomes(deadlines.size() + 1);
+  AdmissionForecast forecast{.outcomes = std::vector<JobOutcome>(deadlines.size() + 1),
+                             .gpus = std::move(result->samples)};
   for (std::size_t i = 0; i < result->outcomes.size(); ++i)
-    outcomes[run.numbers[i].value] = result->outcomes[i];
+    forecast.outcomes[run.numbers[i].value] = result->outcomes[i];
   if (segments != nullptr) *segments = std::move(result->explained_segments);
-  return outcomes;
+  return forecast;
 }
 
-Result<std::shared_ptr<const std::vector<JobOutcome>>> Admission::Parts::outcomes_without() const {
+Result<std::shared_ptr<const AdmissionForecast>> Admission::Parts::forecast() const {
   {
     const std::scoped_lock lock(mutex);
     if (without != nullptr) return without;
   }
   auto run = fork();
   if (!run) return fail(std::move(run.error()));
-  auto outcomes = finish(**run, nullptr);
-  if (!outcomes) return fail(std::move(outcomes.error()));
+  auto made = finish(**run, nullptr);
+  if (!made) return fail(std::move(made.error()));
   const std::scoped_lock lock(mutex);
-  without = std::make_shared<const std::vector<JobOutcome>>(*std::move(outcomes));
+  without = std::make_shared<const AdmissionForecast>(*std::move(made));
   return without;
 }
 
@@ -264,6 +262,31 @@ Result<Admission> Admission::begin(AdmissionSetup setup, const PolicyRegistry& r
   return Admission(std::move(parts));
 }
 
+Job Admission::adopt(const Workload& from, const Job& job) {
+  return parts_->live->simulation->adopt(from, job);
+}
+
+ClusterToday Admission::today() const {
+  const Simulation& simulation = *parts_->live->simulation;
+  ClusterToday today{.cluster = parts_->setup.cluster,
+                     .workload = simulation.workload().copy_without_jobs(),
+                     .state = simulation.state(),
+                     .has_curves = true};
+  const auto add = [&today](Job job) {
+    job.name = today.workload.keep(job.name);
+    today.workload.jobs.push_back(job);
+  };
+  for (const JobId id : simulation.live())
+    add(simulation.workload().jobs[id.value]);
+  for (const Run::LaterJob& later : parts_->live->later)
+    add(later.job);
+  return today;
+}
+
+Result<std::shared_ptr<const AdmissionForecast>> Admission::forecast() const {
+  return parts_->forecast();
+}
+
 Result<JobId> Admission::admit(std::string_view name, const Job& job) {
   parts_->change();
   if (auto done = parts_->live->submit_until(job.submit); !done) return fail(std::move(done.error()));
@@ -275,7 +298,8 @@ Result<JobId> Admission::admit(std::string_view name, const Job& job) {
 }
 
 Result<void> Admission::run_until(SimTime time) {
-  parts_->change();
+  const auto next = parts_->live->next_event();
+  if (next && *next <= time) parts_->change();
   return parts_->live->run_until(time);
 }
 
@@ -295,13 +319,13 @@ Result<SimulationResult> Admission::finish() {
 }
 
 Result<AdmissionAnswer> Admission::consider(std::string_view name, const Job& job) const {
-  Result<std::shared_ptr<const std::vector<JobOutcome>>> without(nullptr);
-  Result<std::vector<JobOutcome>> with(std::vector<JobOutcome>{});
+  Result<std::shared_ptr<const AdmissionForecast>> without(nullptr);
+  Result<AdmissionForecast> with(AdmissionForecast{});
   AdmissionAnswer answer;
   const JobId number = parts_->next_number();
   do_in_parallel(2, 2, [&](std::size_t which) {
     if (which == 1) {
-      without = parts_->outcomes_without();
+      without = parts_->forecast();
       return true;
     }
     auto forked = parts_->fork_with(name, job, true);
@@ -314,11 +338,11 @@ Result<AdmissionAnswer> Admission::consider(std::string_view name, const Job& jo
   if (!with) return fail(std::move(with.error()));
   if (!without) return fail(std::move(without.error()));
 
-  const JobOutcome& mine = answer.course.outcome = (*with)[number.value];
+  const JobOutcome& mine = answer.course.outcome = with->outcomes[number.value];
   bool breaks = false;
   for (std::uint32_t i = 0; i < number.value; ++i) {
-    const JobOutcome& before = (**without)[i];
-    const JobOutcome& after = (*with)[i];
+    const JobOutcome& before = (*without)->outcomes[i];
+    const JobOutcome& after = with->outcomes[i];
     if (!is_done(before) || (is_done(after) && after.finished <= before.finished + kUnnoticed)) continue;
     const SimTime deadline = parts_->deadlines[i];
     const bool misses = before.finished <= deadline && (!is_done(after) || after.finished > deadline);
@@ -396,8 +420,32 @@ Result<LikelyEnds> Admission::likely_ends(
   return likely;
 }
 
+Result<std::vector<std::vector<JobOutcome>>> Admission::likely_outcomes(
+    std::int64_t samples, unsigned threads,
+    const std::function<std::unique_ptr<RunTimeErrors>(std::int64_t)>& errors_of) const {
+  std::vector<Result<AdmissionForecast>> found(static_cast<std::size_t>(samples), AdmissionForecast());
+  do_in_parallel(threads, found.size(), [&](std::size_t sample) {
+    auto run = parts_->fork({}, errors_of(static_cast<std::int64_t>(sample)));
+    if (run)
+      found[sample] = parts_->finish(**run, nullptr);
+    else
+      found[sample] = fail(std::move(run.error()));
+    return true;
+  });
+  std::vector<std::vector<JobOutcome>> outcomes;
+  for (auto& each : found) {
+    if (!each) return fail(std::move(each.error()));
+    outcomes.push_back(std::move(each->outcomes));
+  }
+  return outcomes;
+}
+
 const Simulation& Admission::simulation() const {
   return *parts_->live->simulation;
+}
+
+JobId Admission::next_number() const {
+  return parts_->next_number();
 }
 
 JobId Admission::number_of(JobId id) const {

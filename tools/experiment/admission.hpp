@@ -25,6 +25,15 @@ struct AdmissionSetup {
   SimulationState state{};          ///< state of the first jobs; empty: an empty cluster
 };
 
+/// A cluster as it is now: empty, or with jobs.
+struct ClusterToday {
+  ClusterSpec cluster{};
+  Workload workload{};  ///< jobs that run or wait, then those that come later
+  SimulationState state{};
+  /// Jobs of known models have their curves; those without one are rigid. False: they are elastic.
+  bool has_curves = false;
+};
+
 /// Reasons for a yes (the first two) or a no.
 enum class AdmissionReason : std::uint8_t {
   Promised,     ///< the policy promises the deadline, and no promise breaks
@@ -60,6 +69,12 @@ struct AdmissionAnswer {
   bool is_yes() const { return reason <= AdmissionReason::InTime; }
 };
 
+/// The course of all jobs if no other job comes.
+struct AdmissionForecast {
+  std::vector<JobOutcome> outcomes{};  ///< by number; those of jobs that are over are empty
+  std::vector<ClusterSample> gpus{};   ///< GPUs in use from now on, where they change
+};
+
 /// Ends of a job in simulations with errors of run times.
 struct LikelyEnds {
   std::int64_t samples = 0;
@@ -84,6 +99,8 @@ class Admission {
   Admission& operator=(Admission&&) noexcept;
   ~Admission();
 
+  /// A job of another workload as one to admit or consider here: its names and curves become known.
+  Job adopt(const Workload& from, const Job& job);
   /// Submits a job and handles all events up to its submission. Returns its id in `simulation`. The decision
   /// is that of `state_of` then; a policy that decides later leaves it open. Errors: those of
   /// `Simulation::submit`.
@@ -105,8 +122,19 @@ class Admission {
       std::string_view name, const Job& job, std::int64_t samples, unsigned threads,
       const std::function<std::unique_ptr<RunTimeErrors>(std::int64_t)>& errors_of) const;
 
+  /// Outcomes by sample, then by number, if no other job comes and run times have the errors of each sample.
+  Result<std::vector<std::vector<JobOutcome>>> likely_outcomes(
+      std::int64_t samples, unsigned threads,
+      const std::function<std::unique_ptr<RunTimeErrors>(std::int64_t)>& errors_of) const;
+
+  /// The live jobs and those that come later, with all that another admission needs to go on from here.
+  ClusterToday today() const;
+  /// The forecast, which is made once for each state.
+  Result<std::shared_ptr<const AdmissionForecast>> forecast() const;
   /// The simulation of what has been admitted. Jobs that come later are not in it before their time.
   const Simulation& simulation() const;
+  /// Number of the next job that is admitted.
+  JobId next_number() const;
   /// Number of a job of the simulation.
   JobId number_of(JobId id) const;
   /// True if the policy may give a job other numbers of GPUs than it requests.

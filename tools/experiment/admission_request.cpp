@@ -44,17 +44,7 @@ std::string tokens_option(double tokens) {
 }  // namespace
 
 Result<void> AdmissionRequest::read(std::vector<std::string>& warnings) {
-  if (spec_.model.empty()) return fail({.field = "model", .message = "missing: name one of `vtrain models`"});
-  if (is_model_path(spec_.model))
-    return fail({.field = "model", .message = expected_found("a name from `vtrain models`", spec_.model)});
-  const auto model = load_model(spec_.model);
-  if (!model) return fail(model.error());
-  model_ = model->model;
-  if (spec_.tokens.empty())
-    return fail({.field = "--tokens", .message = "missing: tokens to train on, for instance --tokens 300B"});
-  const auto tokens = parse_large_count(spec_.tokens);
-  if (!tokens) return fail(in_option("--tokens", tokens.error()));
-  tokens_ = *tokens;
+  if (auto checked = check_training_job(spec_); !checked) return checked;
   if (spec_.deadline.empty())
     return fail({.field = "--deadline", .message = "missing: time from now on, for instance --deadline 10d"});
   const auto time = parse_time_span(spec_.deadline);
@@ -67,75 +57,25 @@ Result<void> AdmissionRequest::read(std::vector<std::string>& warnings) {
       in_option("--prediction-error", PredictionErrorRule::parse(spec_.pricing.prediction_error));
   if (!errors) return fail(errors.error());
   errors_ = *errors;
-  const std::int64_t gpus = cluster_.total_gpus().value;
-  if (spec_.gpus > gpus)
-    return fail(
-        {.field = "--gpus",
-         .message = expected_found(fmt::format("at most {}, the GPUs of the cluster", with_thousands(gpus)),
-                                   std::to_string(spec_.gpus))});
-  auto pricing = ClusterPricing::open(spec_.pricing, cluster_, warnings);
-  if (!pricing) return fail(std::move(pricing.error()));
-  if (!pricing->missing_profile().empty())
-    return fail({.field = "--profile", .message = pricing->missing_profile()});
-  pricing_.emplace(*std::move(pricing));
-  assumptions_ = pricing_->assumptions();
-
-  assumes_batch_ = spec_.global_batch == 0 && !model->batch_is_published;
-  const std::int64_t usual = spec_.gpus > 0 ? spec_.gpus : pricing_->curves().profile().gpus_per_node;
-  const std::int64_t batch = assumes_batch_
-                                 ? usual_batch(model_, {GpuCount(static_cast<std::int32_t>(usual))})
-                             : spec_.global_batch > 0 ? spec_.global_batch
-                                                      : model->global_batch;
-  job_.model = jobs_.model(spec_.model);
-  if (!spec_.tenant.empty()) job_.tenant = jobs_.tenant(spec_.tenant);
-  if (!spec_.gpu_type.empty()) {
-    job_.gpu_type = jobs_.gpu_type(spec_.gpu_type);
-    const GpuTypes types(cluster_, jobs_.gpu_types);
-    if (types.allowed(job_.gpu_type).empty())
-      return fail({.field = "--gpu-type", .message = types.complaint(spec_.gpu_type)});
+  if (pricing_ == nullptr) {
+    auto pricing = ClusterPricing::open(spec_.pricing, cluster_, warnings);
+    if (!pricing) return fail(std::move(pricing.error()));
+    pricing_ = std::make_shared<ClusterPricing>(*std::move(pricing));
   }
-  job_.global_batch = static_cast<std::int32_t>(batch);
-  job_.iterations = with_tokens(tokens_).iterations;
-  if (job_.iterations < 1) return fail({.field = "--tokens", .message = "expected at least 1 token"});
-  job_.deadline = saturating_sum(job_.submit, time_);
+  if (!pricing_->missing_profile().empty())
+    return fail({.field = "--profile", .message = pricing_->missing_profile()});
+  assumptions_ = pricing_->assumptions();
   return {};
 }
 
 Job AdmissionRequest::with_tokens(double tokens) const {
   Job job = job_;
-  const double per_iteration =
-      static_cast<double>(job.global_batch) * static_cast<double>(model_.sequence_length);
-  constexpr double kMost = 1e15;
-  job.iterations = static_cast<std::int64_t>(std::ceil(std::min(tokens / per_iteration, kMost)));
+  job.iterations = iterations_for(tokens, model_, job.global_batch);
   if (job_.duration.count() > 0)
     job.duration = to_sim_duration(
         Nanoseconds(static_cast<double>(job_.duration.count()) * static_cast<double>(job.iterations) /
                     static_cast<double>(job_.iterations)));
   return job;
-}
-
-/// The fewest GPUs with which the job would be in time alone; the fastest number if there is none.
-Result<void> AdmissionRequest::choose_gpus() {
-  const CurvesByType curves = pricing_->on(cluster_, jobs_);
-  if (spec_.gpus > 0) {
-    job_.num_gpus = GpuCount(static_cast<std::int32_t>(spec_.gpus));
-    const auto plan = curves.of(job_.gpu_type).best_plan(spec_.model, job_.global_batch, job_.num_gpus);
-    if (!plan) return fail({.field = "--gpus", .message = plan.error().describe()});
-    return {};
-  }
-  GpuCount most{0};
-  for (const std::uint32_t type : curves.allowed(job_.gpu_type))
-    most = std::max(most, curves.types()[type].num_gpus);
-  const auto curve = curves.of(job_.gpu_type).curve(spec_.model, job_.global_batch, most);
-  if (!curve) return fail({.field = "model", .message = curve.error().describe()});
-  job_.num_gpus = curve->points.back().plan.num_gpus();
-  const double iteration_s = to_seconds(time_) / static_cast<double>(job_.iterations);
-  for (const RankedPlan& point : curve->points) {
-    if (Seconds(point.iteration).count() > iteration_s) continue;
-    job_.num_gpus = point.plan.num_gpus();
-    break;
-  }
-  return {};
 }
 
 Result<void> AdmissionRequest::price(const PolicyRegistry& registry) {
@@ -144,18 +84,21 @@ Result<void> AdmissionRequest::price(const PolicyRegistry& registry) {
   const auto policy = arguments->policy().make(*arguments);
   if (!policy) return fail(in_option("--policy", policy.error()));
   is_elastic_ = !spec_.rigid && (*policy)->progress_rule() != ProgressRule::Duration;
-  job_.name = jobs_.keep(spec_.model);
+  const SimTime now = state_.now;
+  auto priced = price_training_job(spec_, cluster_, *pricing_, is_elastic_, now, saturating_sum(now, time_));
+  if (!priced) return fail(std::move(priced.error()));
+  model_ = priced->model;
+  tokens_ = priced->tokens;
+  assumes_batch_ = priced->assumes_batch;
+  job_ = jobs_.adopt(priced->workload, priced->job());
   jobs_.jobs.push_back(job_);
   const CurvesByType curves = pricing_->on(cluster_, jobs_);
-  const auto priced = price_jobs(jobs_, curves);
-  if (!priced) return fail(priced.error());
   auto speeds = std::make_unique<PredictedSpeeds>(jobs_, curves);
   if (speeds->num_jobs() > 0) speeds_ = std::move(speeds);
-  if (is_elastic_) {
+  if (is_elastic_ && !others_have_curves_) {
     const auto made = add_curves(jobs_, cluster_, *pricing_, false);
     if (!made) return fail(made.error());
   }
-  job_ = jobs_.jobs.back();
   return {};
 }
 
@@ -186,16 +129,17 @@ Result<void> AdmissionRequest::set_up_admission(Workload workload, SimulationSta
 
 Result<std::unique_ptr<AdmissionRequest>> AdmissionRequest::prepare(AdmissionSpec spec, ClusterToday today,
                                                                     const PolicyRegistry& registry,
-                                                                    std::vector<std::string>& warnings) {
+                                                                    std::vector<std::string>& warnings,
+                                                                    std::shared_ptr<ClusterPricing> pricing) {
   auto request = std::make_unique<AdmissionRequest>();
   request->spec_ = std::move(spec);
   request->cluster_ = today.cluster;
   request->registry_ = &registry;
   request->state_ = today.state;
   request->jobs_ = std::move(today.workload);
-  request->job_.submit = today.state.now;
+  request->pricing_ = std::move(pricing);
+  request->others_have_curves_ = today.has_curves;
   if (auto done = request->read(warnings); !done) return fail(std::move(done.error()));
-  if (auto done = request->choose_gpus(); !done) return fail(std::move(done.error()));
   if (auto done = request->price(registry); !done) return fail(std::move(done.error()));
   Workload workload = request->jobs_.copy_with_texts_of_this();
   workload.jobs.pop_back();
@@ -261,10 +205,13 @@ Result<std::optional<AdmissionChange>> AdmissionRequest::fewer_tokens() {
 
 Result<std::optional<AdmissionChange>> AdmissionRequest::with_spec(AdmissionChange::Kind kind,
                                                                    std::string option, AdmissionSpec spec) {
-  ClusterToday today{.cluster = cluster_, .workload = jobs_.copy_with_texts_of_this(), .state = state_};
+  ClusterToday today{.cluster = cluster_,
+                     .workload = jobs_.copy_with_texts_of_this(),
+                     .state = state_,
+                     .has_curves = others_have_curves_};
   today.workload.jobs.pop_back();
   std::vector<std::string> ignored;
-  auto request = prepare(std::move(spec), std::move(today), *registry_, ignored);
+  auto request = prepare(std::move(spec), std::move(today), *registry_, ignored, pricing_);
   if (!request) return std::nullopt;  // it has no plan so
   auto answer = (*request)->answer();
   if (!answer) return fail(std::move(answer.error()));

@@ -13,22 +13,16 @@
 #include "tools/experiment/arguments.hpp"
 #include "tools/experiment/prediction_error.hpp"
 #include "tools/experiment/pricing.hpp"
+#include "tools/experiment/training_job.hpp"
 #include "workloads/jobs/gang_speed_model.hpp"
 #include "workloads/model/model.hpp"
 #include "workloads/search/ranked_plan.hpp"
 
 namespace vtrain {
 
-/// A training job as a user asks for it.
-struct AdmissionSpec {
-  std::string model{};            ///< name of a known model
-  std::int64_t global_batch = 0;  ///< sequences an iteration; 0: the published one, or the usual one
-  std::string tokens{};           ///< tokens to train on, such as `300B`
-  std::string deadline{};         ///< time from now, such as `10d`
-  std::string tenant{};           ///< tenant whose share it uses; empty: none
-  std::string gpu_type{};         ///< type of GPUs that it must have; empty: any
-  std::int64_t gpus = 0;          ///< GPUs that it requests; 0: the fewest that suffice alone
-  bool rigid = false;             ///< true if it can't train on other numbers of GPUs
+/// A training job for `vtrain admit`, and how it is judged.
+struct AdmissionSpec : TrainingJobSpec {
+  std::string deadline{};  ///< time from now, such as `10d`
   std::string policy = "deadline";
   PlacementKind placement = PlacementKind::Count;
   PricingArguments pricing{};
@@ -36,13 +30,6 @@ struct AdmissionSpec {
   std::int64_t samples = 0;                ///< simulations with errors; 0: by the number of live jobs
   std::uint64_t seed = 1;                  ///< seed of the errors
   unsigned threads = 0;                    ///< 0: one per processor
-};
-
-/// A cluster as it is now: empty, or with jobs.
-struct ClusterToday {
-  ClusterSpec cluster{};
-  Workload workload{};  ///< jobs that run or wait, then those that come later
-  SimulationState state{};
 };
 
 /// Something to ask for instead, which would be a yes.
@@ -59,9 +46,11 @@ struct AdmissionChange {
 class AdmissionRequest {
  public:
   /// Reads the job and prices it on the cluster. Errors name options. Adds warnings, also on failure.
+  /// `pricing` is of this cluster; null: one of the spec's is opened.
   static Result<std::unique_ptr<AdmissionRequest>> prepare(AdmissionSpec spec, ClusterToday today,
                                                            const PolicyRegistry& registry,
-                                                           std::vector<std::string>& warnings);
+                                                           std::vector<std::string>& warnings,
+                                                           std::shared_ptr<ClusterPricing> pricing = {});
 
   /// Answers for the job as it is asked for.
   Result<AdmissionAnswer> answer() const { return admission_->consider(name(), job_); }
@@ -105,7 +94,6 @@ class AdmissionRequest {
 
  private:
   Result<void> read(std::vector<std::string>& warnings);
-  Result<void> choose_gpus();
   Result<void> price(const PolicyRegistry& registry);
   Result<void> set_up_admission(Workload workload, SimulationState state, const PolicyRegistry& registry);
   /// The job with another amount of work.
@@ -121,13 +109,14 @@ class AdmissionRequest {
   AdmissionSpec spec_;
   ClusterSpec cluster_{};
   SimulationState state_{};
+  bool others_have_curves_ = false;
   const PolicyRegistry* registry_ = nullptr;
   TransformerModel model_{};
   double tokens_ = 0;
   SimDuration time_{0};
   bool assumes_batch_ = false;
   bool is_elastic_ = false;
-  std::optional<ClusterPricing> pricing_{};
+  std::shared_ptr<ClusterPricing> pricing_{};
   Workload jobs_{};  ///< all jobs, the one to be considered last
   Job job_{};
   std::unique_ptr<GangSpeedModel> speeds_{};

@@ -239,8 +239,7 @@ std::vector<Note> tenant_notes(const Workload& workload, const TenantTree& tree,
         policies_that(policies, [](const PolicyArguments& policy) { return policy.policy().keeps_quotas; });
     add(0, fmt::format("{} with quotas of {}; {}", count_of(std::ssize(tree.tenants), "tenant"),
                        count_of(tree.nominal_gpus(), "GPU"),
-                       sharing.empty() ? "no policy keeps to them"
-                                       : "shares are those of " + sharing));
+                       sharing.empty() ? "no policy keeps to them" : "shares are those of " + sharing));
   }
   const auto count_strangers = [&](const auto& known, auto id, const NameTable& names, const char* of) {
     if (known.empty()) return;

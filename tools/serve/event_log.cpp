@@ -16,7 +16,7 @@ namespace {
 std::atomic<bool> requests_are_logged = false;
 
 /// Universal time with milliseconds, as RFC 3339 writes it.
-std::string time_text() {
+std::string time_of_event() {
   const auto now = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
   return fmt::format("{:%Y-%m-%dT%H:%M:}{:06.3f}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
                      static_cast<double>(now.time_since_epoch().count() % 60'000) / 1000);
@@ -55,8 +55,8 @@ bool logs_requests() {
 
 void log_event(Severity severity, std::string_view event,
                const std::vector<std::pair<std::string_view, LogValue>>& fields) {
-  std::string line = fmt::format(R"({{"time":"{}","level":"{}","event":{})", time_text(), name_of(severity),
-                                 json_string(event));
+  std::string line = fmt::format(R"({{"time":"{}","level":"{}","event":{})", time_of_event(),
+                                 name_of(severity), json_string(event));
   for (const auto& [name, value] : fields)
     line += fmt::format(",{}:{}", json_string(name), value_text(value));
   spdlog::default_logger_raw()->info(line + "}");

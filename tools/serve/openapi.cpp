@@ -26,14 +26,20 @@ ordered_json problem_schema() {
            {{"title", text}, {"status", number}, {"detail", text}, {"field", text}, {"line", number}}}};
 }
 
-/// Values in the path, all required.
-ordered_json path_parameters(std::string_view path) {
+/// Values in the path, all required, and those behind it.
+ordered_json parameters_of(const Route& route) {
   ordered_json parameters = ordered_json::array();
-  for (const std::string_view part : split(path, '/')) {
+  for (const std::string_view part : split(route.path, '/')) {
     if (!part.starts_with('{')) continue;
     parameters.push_back({{"name", part.substr(1, part.size() - 2)},
                           {"in", "path"},
                           {"required", true},
+                          {"schema", {{"type", "string"}}}});
+  }
+  for (const QueryParameter& parameter : route.query) {
+    parameters.push_back({{"name", parameter.name},
+                          {"in", "query"},
+                          {"description", parameter.meaning},
                           {"schema", {{"type", "string"}}}});
   }
   return parameters;
@@ -61,8 +67,7 @@ ordered_json operation(const Route& route) {
     json["security"] = ordered_json::array();
   else
     json["description"] = "Needs a token with the role " + std::string(name_of(route.role)) + " or above.";
-  if (auto parameters = path_parameters(route.path); !parameters.empty())
-    json["parameters"] = std::move(parameters);
+  if (auto parameters = parameters_of(route); !parameters.empty()) json["parameters"] = std::move(parameters);
   if (route.request_schema != nullptr)
     json["requestBody"] = {{"required", true},
                            {"content", content("application/json", route.request_schema())}};

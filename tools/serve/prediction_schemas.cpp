@@ -1,10 +1,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
-#include <type_traits>
-#include <variant>
 
-#include "core/base/fields.hpp"
 #include "core/profile/gpu_profile.hpp"
+#include "tools/serve/field_schema.hpp"
 #include "tools/serve/predictions.hpp"
 #include "workloads/model/plan_fields.hpp"
 
@@ -12,30 +10,6 @@ namespace vtrain::serve {
 namespace {
 
 using nlohmann::ordered_json;
-
-/// The schema of a row of a table of fields.
-template <class Struct>
-ordered_json field_schema(const Field<Struct>& field) {
-  ordered_json schema;
-  const auto describe = [&](const auto& member) {
-    using Member = std::decay_t<decltype(member)>;
-    if constexpr (std::is_same_v<Member, NamedMember<Struct>>) {
-      schema["type"] = "string";
-      schema["enum"] = member.names();
-    } else if constexpr (std::is_same_v<Member, bool Struct::*>) {
-      schema["type"] = "boolean";
-    } else if constexpr (std::is_same_v<Member, std::string Struct::*>) {
-      schema["type"] = "string";
-    } else {
-      schema["type"] = std::is_same_v<Member, double Struct::*> ? "number" : "integer";
-      schema["minimum"] = field.low;
-      schema["maximum"] = field.high;
-    }
-  };
-  std::visit(describe, field.member);
-  schema["description"] = field.meaning;
-  return schema;
-}
 
 ordered_json name_or_object(std::string_view description) {
   return {{"type", ordered_json::array({"string", "object"})}, {"description", description}};
@@ -48,11 +22,7 @@ ordered_json number(std::string_view description) {
 }  // namespace
 
 ordered_json predict_request_schema() {
-  ordered_json plan = {{"type", "object"}};
-  for (const Field<ParallelPlan>& field : plan_fields()) {
-    plan["properties"][std::string(field.key)] = field_schema(field);
-    if (field.required) plan["required"].push_back(field.key);
-  }
+  ordered_json plan = object_schema(plan_fields());
   plan["properties"]["sequence_length"] = {{"type", "integer"},
                                            {"description", "tokens of a sequence; the model's by default"}};
   ordered_json schema = {{"type", "object"}, {"additionalProperties", false}};

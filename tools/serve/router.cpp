@@ -67,6 +67,16 @@ bool is_json(std::string_view content_type) {
 
 }  // namespace
 
+std::map<std::string, std::string> query_values(std::string_view query) {
+  std::map<std::string, std::string> values;
+  if (query.empty()) return values;
+  for (const std::string_view part : split(query, '&')) {
+    const auto [name, value] = split_once(part, '=');
+    values.emplace(decode(name).value_or(""), decode(value.value_or("")).value_or(""));
+  }
+  return values;
+}
+
 Router::Router(std::vector<Route> routes, Gate& gate) : routes_(std::move(routes)), gate_(gate) {}
 
 tl::expected<Admitted, Response> Router::admit(const RequestHead& head) const {

@@ -19,11 +19,18 @@ namespace vtrain::serve {
 
 /// Queue that a handler runs in, so that long work never holds up short work.
 enum class Lane {
-  Short,  ///< milliseconds: a prediction, a look at the state
-  Long,   ///< seconds: a search
+  Short,    ///< milliseconds: a prediction, a look at the state
+  Long,     ///< seconds: a search
+  Durable,  ///< milliseconds and a commit of the state, for which many requests wait at once
 };
 /// Number of lanes.
-inline constexpr std::size_t kNumLanes = 2;
+inline constexpr std::size_t kNumLanes = 3;
+
+/// A value behind `?` of a path.
+struct QueryParameter {
+  std::string_view name;     ///< `limit`
+  std::string_view meaning;  ///< meaning in one line
+};
 
 /// One row of the table.
 struct Route {
@@ -36,6 +43,7 @@ struct Route {
   nlohmann::ordered_json (*request_schema)() = nullptr;
   /// JSON Schema of the answer; null: the answer is no JSON.
   nlohmann::ordered_json (*response_schema)() = nullptr;
+  std::span<const QueryParameter> query{};            ///< values that it takes behind the path
   std::string_view media_type = "application/json";   ///< media type of the answer
   std::size_t max_body = std::size_t{1} << 20;        ///< largest body in bytes
   std::function<Response(const Request&)> handler{};  ///< runs on any thread; may throw
@@ -47,6 +55,9 @@ struct Admitted {
   std::map<std::string, std::string> parameters{};  ///< values of the path
   Caller caller{};                                  ///< sender
 };
+
+/// The values behind `?`; of one that is there twice, the first. A value that is no text counts as empty.
+std::map<std::string, std::string> query_values(std::string_view query);
 
 /// Finds the routes of requests. It does not change, so threads may share it.
 class Router {

@@ -32,16 +32,16 @@ struct ServerLimits {
       std::chrono::seconds(60);                                ///< time for the handler (`Request::deadline`)
   std::chrono::milliseconds write = std::chrono::seconds(30);  ///< time for the whole response
   std::chrono::milliseconds drain = std::chrono::seconds(30);  ///< time for requests under way, after `stop`
-  std::array<std::size_t, kNumLanes> waiting = {4096, 64};     ///< requests in a lane; more get 503
+  std::array<std::size_t, kNumLanes> waiting = {4096, 64, 4096};  ///< requests in a lane; more get 503
 };
 
 /// Address, keys, threads and limits of a server.
 struct ServerOptions {
-  std::string address = "127.0.0.1";                 ///< an IPv4 or IPv6 address
-  std::uint16_t port = 0;                            ///< 0: any free port
-  std::string certificate{};                         ///< file of a PEM chain; empty: no TLS
-  std::string key{};                                 ///< file of its key
-  std::array<unsigned, kNumLanes> threads = {2, 2};  ///< threads of each lane
+  std::string address = "127.0.0.1";                     ///< an IPv4 or IPv6 address
+  std::uint16_t port = 0;                                ///< 0: any free port
+  std::string certificate{};                             ///< file of a PEM chain; empty: no TLS
+  std::string key{};                                     ///< file of its key
+  std::array<unsigned, kNumLanes> threads = {2, 2, 64};  ///< threads of each lane
   ServerLimits limits{};
 };
 

@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/base/names.hpp"
+#include "core/io/json_reader.hpp"
+#include "core/text/calendar.hpp"
+#include "sched/cluster/cluster.hpp"
+#include "tools/experiment/option_error.hpp"
 #include "tools/experiment/spec.hpp"
 #include "tools/format/text_format.hpp"
 #include "tools/serve/event_log.hpp"
@@ -43,6 +49,14 @@ ordered_json openapi_schema() {
   return {{"type", "object"}};
 }
 
+ordered_json clock_schema() {
+  return {{"type", "object"},
+          {"required", {"now"}},
+          {"additionalProperties", false},
+          {"properties",
+           {{"now", {{"type", "string"}, {"description", "a date, also with a part of a second"}}}}}};
+}
+
 Response status_response(int status, std::string_view text) {
   return {.status = status, .body = json_text({{"status", text}})};
 }
@@ -51,7 +65,7 @@ Response status_response(int status, std::string_view text) {
 
 std::vector<Route> Service::routes() {
   constexpr std::size_t kSmallBody = std::size_t{256} << 10;
-  return {
+  std::vector<Route> routes = {
       {.method = "POST",
        .path = "/v1/predict",
        .role = Role::Read,
@@ -99,17 +113,67 @@ std::vector<Route> Service::routes() {
        .response_schema = openapi_schema,
        .handler = [this](const Request&) { return Response{.body = openapi_}; }},
   };
+  if (jobs_ == nullptr) return routes;
+  for (Route& route : jobs_->routes())
+    routes.push_back(std::move(route));
+  if (clock_.is_simulated()) {
+    routes.push_back({.method = "POST",
+                      .path = "/v1/clock",
+                      .role = Role::Operate,
+                      .summary = "Move the simulated clock",
+                      .request_schema = clock_schema,
+                      .response_schema = clock_schema,
+                      .max_body = kSmallBody,
+                      .handler = [this](const Request& request) { return move_clock(request); }});
+  }
+  return routes;
 }
 
-Service::Service(ServiceOptions options, std::optional<Tokens> tokens, Calibration calibration,
-                 std::unique_ptr<Store> store)
+Service::Service(ServiceOptions options, std::optional<Tokens> tokens, Calibration calibration)
     : options_(std::move(options)),
       gate_(std::move(tokens), options_.requests_per_second),
       predictions_(std::move(calibration)),
-      store_(std::move(store)),
-      router_(std::make_unique<Router>(routes(), gate_)),
-      openapi_(json_text(openapi_document(router_->routes(), VTRAIN_VERSION))) {
+      clock_(options_.simulated_clock) {}
+
+Result<void> Service::open_jobs() {
+  if (options_.cluster.empty() != options_.state.empty()) {
+    return fail({.field = "--cluster, --state",
+                 .message = "both or none: the cluster of the jobs, and the file that keeps them"});
+  }
+  if (options_.cluster.empty()) return {};
+  const auto cluster = ClusterSpec::parse(options_.cluster);
+  if (!cluster) return fail(in_option("--cluster", cluster.error()));
+  options_.jobs.cluster = cluster->groups;
+  auto store = Store::open(options_.state);
+  if (!store) return fail(std::move(store.error()));
+  store_ = *std::move(store);
+  auto jobs = LiveJobs::open(
+      {.setup = options_.jobs, .pricing = options_.pricing, .clock = [this] { return clock_.now(); }},
+      *store_);
+  if (!jobs) return fail(std::move(jobs.error()));
+  live_jobs_ = *std::move(jobs);
+  jobs_ = std::make_unique<Jobs>(*live_jobs_, metrics_);
+  return {};
+}
+
+void Service::make_router() {
+  router_ = std::make_unique<Router>(routes(), gate_);
+  openapi_ = json_text(openapi_document(router_->routes(), VTRAIN_VERSION));
   watch_own_figures();
+}
+
+Response Service::move_clock(const Request& request) {
+  const auto document = JsonDocument::parse(request.body, "-");
+  if (!document) return problem(document.error());
+  JsonFields fields(*document, document->root());
+  fields.allow_only(std::array<std::string_view, 1>{"now"});
+  const std::string text = fields.string("now");
+  if (fields.error()) return problem(*fields.error());
+  const auto time = parse_civil_time(text);
+  if (!time || !clock_.move_to(time->utc(kUtc).time_since_epoch().count()))
+    return problem(
+        Error{.field = "now", .message = expected_found("a date that the clock has not passed", text)});
+  return {.body = json_text({{"now", text}})};
 }
 
 Result<std::unique_ptr<Service>> Service::open(const ServiceOptions& options) {
@@ -119,16 +183,12 @@ Result<std::unique_ptr<Service>> Service::open(const ServiceOptions& options) {
     if (!read) return fail(std::move(read.error()));
     tokens = *std::move(read);
   }
-  auto calibration = read_calibration(options.calibration);
+  auto calibration = read_calibration(options.pricing.calibration);
   if (!calibration) return fail(std::move(calibration.error()));
-  std::unique_ptr<Store> store;
-  if (!options.state.empty()) {
-    auto opened = Store::open(options.state);
-    if (!opened) return fail(std::move(opened.error()));
-    store = *std::move(opened);
-  }
-  return std::unique_ptr<Service>(
-      new Service(options, std::move(tokens), *std::move(calibration), std::move(store)));
+  std::unique_ptr<Service> service(new Service(options, std::move(tokens), *std::move(calibration)));
+  if (auto opened = service->open_jobs(); !opened) return fail(std::move(opened.error()));
+  service->make_router();
+  return service;
 }
 
 void Service::watch_own_figures() {

@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "tools/serve/clock.hpp"
 #include "tools/serve/gate.hpp"
+#include "tools/serve/jobs.hpp"
+#include "tools/serve/live_jobs.hpp"
 #include "tools/serve/metrics.hpp"
 #include "tools/serve/predictions.hpp"
 #include "tools/serve/router.hpp"
@@ -21,8 +24,11 @@ namespace vtrain::serve {
 /// Files and limits of a service.
 struct ServiceOptions {
   std::string tokens{};            ///< file of tokens; empty: clients need none
-  std::string state{};             ///< file of the state; empty: nothing is kept
-  std::string calibration{};       ///< file of `vtrain profile calibrate`, or `published`; empty: none
+  std::string state{};             ///< file of the state; empty: no jobs are served
+  std::string cluster{};           ///< cluster of the jobs; empty: no jobs are served
+  JobsSetup jobs{};                ///< rules of the jobs; the cluster is read from its name
+  PricingArguments pricing{};      ///< predictor of the jobs; its calibration is that of predictions, too
+  bool simulated_clock = false;    ///< time stands still until a request moves it
   double requests_per_second = 0;  ///< largest rate of a tenant; 0: unlimited
 };
 
@@ -47,9 +53,12 @@ class Service {
   void stop_being_ready() { is_ready_ = false; }
 
  private:
-  Service(ServiceOptions options, std::optional<Tokens> tokens, Calibration calibration,
-          std::unique_ptr<Store> store);
+  Service(ServiceOptions options, std::optional<Tokens> tokens, Calibration calibration);
+  /// Opens the state and the jobs in it.
+  Result<void> open_jobs();
+  void make_router();
   std::vector<Route> routes();
+  Response move_clock(const Request& request);
   Response ready() const;
   void watch_own_figures();
 
@@ -57,7 +66,10 @@ class Service {
   Gate gate_;
   Metrics metrics_;
   Predictions predictions_;
-  std::unique_ptr<Store> store_;  ///< null: nothing is kept
+  Clock clock_;
+  std::unique_ptr<Store> store_;         ///< null: no jobs are served
+  std::unique_ptr<LiveJobs> live_jobs_;  ///< null: no jobs are served
+  std::unique_ptr<Jobs> jobs_;           ///< null: no jobs are served
   std::unique_ptr<Router> router_;
   std::string openapi_;  ///< text of the document
   std::atomic<bool> is_ready_ = true;

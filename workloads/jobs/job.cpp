@@ -108,8 +108,13 @@ std::string_view Workload::keep(std::string_view text) {
 }
 
 Workload Workload::copy_with_texts_of_this() const {
-  Workload copy;
+  Workload copy = copy_without_jobs();
   copy.jobs = jobs;
+  return copy;
+}
+
+Workload Workload::copy_without_jobs() const {
+  Workload copy;
   copy.tenants = tenants;
   copy.models = models;
   copy.users = users;
@@ -121,6 +126,33 @@ Workload Workload::copy_with_texts_of_this() const {
   copy.requirements = requirements;
   copy.sources = sources;
   return copy;
+}
+
+Job Workload::adopt(const Workload& from, const Job& job) {
+  const auto rename = [](auto& id, NameTable& to, const NameTable& names) {
+    if (id) id = std::decay_t<decltype(id)>(to.add(names[id.value]));
+  };
+  Job adopted = job;
+  adopted.name = keep(job.name);
+  adopted.line = 0;
+  rename(adopted.tenant, tenants, from.tenants);
+  rename(adopted.model, models, from.models);
+  rename(adopted.user, users, from.users);
+  rename(adopted.account, accounts, from.accounts);
+  rename(adopted.queue, queues, from.queues);
+  rename(adopted.qos, qos_names, from.qos_names);
+  rename(adopted.gpu_type, gpu_types, from.gpu_types);
+  if (job.requirements) {
+    adopted.requirements = {};
+    add_requirements(adopted) = from.requirements[job.requirements.value];
+  }
+  if (job.curve) {
+    const SpeedByGpus& curve = from.curves[job.curve.value];
+    const auto known = std::ranges::find(curves, curve);
+    adopted.curve = CurveId(static_cast<std::uint32_t>(known - curves.begin()));
+    if (known == curves.end()) curves.push_back(curve);
+  }
+  return adopted;
 }
 
 void Workload::sort_by_submission() {

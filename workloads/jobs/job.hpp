@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -135,7 +136,7 @@ struct Workload {
   NameTable queues;                 ///< names of queues, by `QueueId`
   NameTable qos_names;              ///< names of qualities of service, by `QosId`
   NameTable gpu_types;              ///< names of GPU types, by `GpuTypeId`
-  std::vector<SpeedByGpus> curves;  ///< curves of elastic jobs, by `CurveId`
+  std::deque<SpeedByGpus> curves;   ///< curves of elastic jobs, by `CurveId`; they never move
   /// Requirements of jobs that need more than GPUs and time, by `RequirementsId`; each job has its own.
   std::vector<JobRequirements> requirements;
   std::vector<SourceFile> sources;  ///< files with jobs, in the order in which their lines are counted
@@ -164,6 +165,11 @@ struct Workload {
   JobRequirements& add_requirements(Job& job);
   /// A copy whose texts are this workload's, which must outlive it.
   Workload copy_with_texts_of_this() const;
+  /// A copy of all but the jobs and their texts.
+  Workload copy_without_jobs() const;
+  /// The job of another workload as one of this workload. Its names, its requirements and its curve are added
+  /// when new. The caller adds the job itself.
+  Job adopt(const Workload& from, const Job& job);
   /// Sorts `jobs` by submission; jobs of equal time keep their order. O(n log n). Needs 4 bytes a job
   /// meanwhile, up to 20 where most jobs come at nearly the same time.
   void sort_by_submission();

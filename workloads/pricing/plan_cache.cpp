@@ -150,6 +150,7 @@ Result<RankedPlan> PlanCache::find_plan(Known& known, GpuCount num_gpus) {
 
 Result<RankedPlan> PlanCache::best_plan(const std::string& model, std::int64_t global_batch,
                                         GpuCount num_gpus) {
+  const std::lock_guard lock(mutex_);
   const auto of_model = known(model, global_batch);
   if (!of_model) return fail(of_model.error());
   Known& known = **of_model;
@@ -183,6 +184,7 @@ Nanoseconds PlanCache::time_of(const std::string& model, std::int64_t global_bat
 
 Result<Nanoseconds> PlanCache::spread_iteration_time(const std::string& model, std::int64_t global_batch,
                                                      GpuCount num_gpus, std::int64_t ranks_together) {
+  const std::lock_guard lock(mutex_);
   const auto packed = best_plan(model, global_batch, num_gpus);
   if (!packed) return fail(packed.error());
   const bool one_domain = profile_.nvlink_domain > profile_.gpus_per_node;
@@ -199,6 +201,7 @@ Result<Nanoseconds> PlanCache::spread_iteration_time(const std::string& model, s
 
 Result<ThroughputCurve> PlanCache::curve(const std::string& model, std::int64_t global_batch,
                                          GpuCount largest) {
+  const std::lock_guard lock(mutex_);
   ThroughputCurve curve;
   std::optional<Error> last;
   for (const GpuCount num_gpus : curve_gpu_counts(largest, profile_.gpus_per_node)) {
@@ -216,6 +219,7 @@ Result<ThroughputCurve> PlanCache::curve(const std::string& model, std::int64_t 
 
 void PlanCache::save() {
   if (store_ == nullptr) return;
+  const std::lock_guard lock(mutex_);
   for (const auto& [ranks_together, curves] : spread_)
     curves->save();
   for (const auto& [name, found] : known_) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,8 +63,8 @@ struct CurveSettings {
 GpuProfile spread_over_nodes(GpuProfile profile, std::int64_t ranks_together);
 
 /// Iteration times of models of the zoo, computed on first use and then kept in memory, and between runs in
-/// an optional store. Not safe to share between threads. Every instance gives the same answers, with or
-/// without a store.
+/// an optional store. Threads may share it; they wait while another one searches. Every instance gives the
+/// same answers, with or without a store.
 class PlanCache {
  public:
   /// `store` may be null. `save` and the destructor save new results; the destructor ignores exceptions.
@@ -108,6 +109,7 @@ class PlanCache {
   GpuProfile profile_;
   CurveSettings settings_;
   CurveStore* store_;
+  std::recursive_mutex mutex_;  ///< guards all below, in each public function
   std::map<std::pair<std::string, std::int64_t>, std::unique_ptr<Known>>
       known_;                                                  ///< plans by model and global batch
   std::map<std::int64_t, std::unique_ptr<PlanCache>> spread_;  ///< caches by ranks together

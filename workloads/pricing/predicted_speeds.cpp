@@ -13,19 +13,30 @@ namespace vtrain {
 PredictedSpeeds::PredictedSpeeds(const Workload& workload, CurvesByType curves)
     : curves_(std::move(curves)), kind_of_(workload.jobs.size(), kNoKind) {
   const TrainingJobs training(workload);
-  std::map<std::tuple<ModelId, std::int32_t, GpuTypeId>, std::uint32_t> kinds;
   for (std::size_t i = 0; i < workload.jobs.size(); ++i) {
-    const Job& job = workload.jobs[i];
-    if (job.curve || !training.include(job)) continue;
-    const auto [known, is_new] = kinds.try_emplace({job.model, job.global_batch, job.gpu_type},
-                                                   static_cast<std::uint32_t>(kinds_.size()));
-    if (is_new) {
-      const auto types = curves_.allowed(job.gpu_type);
-      kinds_.push_back({workload.models[job.model.value], job.global_batch, {types.begin(), types.end()}});
-    }
-    kind_of_[i] = known->second;
-    ++num_jobs_;
+    if (training.include(workload.jobs[i])) kind_of_[i] = kind_of(workload, workload.jobs[i]);
   }
+}
+
+void PredictedSpeeds::know(JobId number, const Workload& workload, const Job& job) {
+  if (number.value >= kind_of_.size()) kind_of_.resize(number.value + 1, kNoKind);
+  kind_of_[number.value] = TrainingJobs(workload).include(job) ? kind_of(workload, job) : kNoKind;
+}
+
+std::uint32_t PredictedSpeeds::kind_of(const Workload& workload, const Job& job) {
+  const bool is_measured =
+      job.curve && workload.curves[job.curve.value].source() == SpeedByGpus::Source::Trace;
+  if (is_measured) return kNoKind;
+  ++num_jobs_;
+  const std::string& model = workload.models[job.model.value];
+  const std::string type = job.gpu_type ? workload.gpu_types[job.gpu_type.value] : std::string();
+  const auto [known, is_new] =
+      known_kinds_.try_emplace({model, job.global_batch, type}, static_cast<std::uint32_t>(kinds_.size()));
+  if (is_new) {
+    const auto types = curves_.allowed(job.gpu_type);
+    kinds_.push_back({model, job.global_batch, {types.begin(), types.end()}});
+  }
+  return known->second;
 }
 
 std::optional<Nanoseconds> PredictedSpeeds::iteration_time(const Kind& kind, GpuCount num_gpus,

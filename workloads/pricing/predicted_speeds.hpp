@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "workloads/jobs/gang_speed_model.hpp"
@@ -21,10 +22,12 @@ namespace vtrain {
 /// Without any plan on this type, or on the type that prices the job, it is as fast as priced.
 class PredictedSpeeds final : public GangSpeedModel {
  public:
-  /// Leaves out jobs that already have a curve from their trace. The curves must outlive this object, and no
-  /// other code may use them meanwhile. The workload need not outlive it, but `JobId` must keep their
-  /// meaning.
+  /// Leaves out jobs that already have a curve from their trace. The curves must outlive this object. The
+  /// workload need not outlive it, but `JobId` must keep their meaning.
   PredictedSpeeds(const Workload& workload, CurvesByType curves);
+
+  /// Adds or replaces the job of a number. The types of its workload are those of the first one.
+  void know(JobId number, const Workload& workload, const Job& job);
 
   /// Number of jobs whose speeds it knows.
   std::int64_t num_jobs() const { return num_jobs_; }
@@ -56,11 +59,17 @@ class PredictedSpeeds final : public GangSpeedModel {
   /// `at` for a caller that holds the lock.
   GangSpeed look_up(std::uint32_t kind, GpuCount num_gpus, const GangSite& site);
 
+  using KindName = std::tuple<std::string, std::int32_t, std::string>;
+
+  /// The kind of a job that the predictor can price.
+  std::uint32_t kind_of(const Workload& workload, const Job& job);
+
   CurvesByType curves_;
   std::vector<std::uint32_t> kind_of_;  ///< kinds by `JobId`
   std::vector<Kind> kinds_;
+  std::map<KindName, std::uint32_t> known_kinds_;  ///< by model, global batch and GPU type
   std::int64_t num_jobs_ = 0;
-  std::mutex mutex_;  ///< guards the curves and the members below
+  std::mutex mutex_;  ///< guards the members below
   std::map<Key, GangSpeed> speeds_;
 };
 

@@ -145,7 +145,7 @@ class EasyByValues final : public Remembers {
 class PassOfValues final : public SchedulingPass {
  public:
   void begin(const ClusterView& cluster) {
-    known_curves_.reserve(kMostCurves);
+    names_ = &known_names_;
     for (const TypeView& type : cluster.types)
       total_gpus_ += GpuCount(static_cast<std::int32_t>(type.gpus));
   }
@@ -175,7 +175,6 @@ class PassOfValues final : public SchedulingPass {
       free_gpus_ -= live.holds.gpus;
     }
     jobs_ = known_;
-    curves_ = known_curves_;
     progress_ = progress_by_job_;
     if (events.disrupted) no_overheads_.resize(known_.size());
     overheads_ = no_overheads_;
@@ -236,9 +235,8 @@ class PassOfValues final : public SchedulingPass {
       std::vector<SpeedByGpus::Level> levels;
       for (const SpeedPoint& point : view.speeds)
         levels.push_back({point.gpus.gpus, point.speed});
-      job.curve = CurveId(static_cast<std::uint32_t>(known_curves_.size()));
-      if (known_curves_.size() == kMostCurves) throw std::logic_error("PassOfValues: too many curves");
-      known_curves_.emplace_back(std::move(levels));
+      job.curve = CurveId(static_cast<std::uint32_t>(known_names_.curves.size()));
+      known_names_.curves.emplace_back(std::move(levels));
     }
     known_.resize(view.id.value + std::size_t{1});
     known_[view.id.value] = job;
@@ -263,8 +261,7 @@ class PassOfValues final : public SchedulingPass {
   std::vector<JobId> ended_;
   std::vector<JobId> arrived_;
   std::vector<Job> known_;
-  static constexpr std::size_t kMostCurves = 4096;
-  std::vector<SpeedByGpus> known_curves_;  ///< curves with stable addresses, as in a trace
+  Workload known_names_;  ///< curves of the jobs
   std::vector<JobProgress> progress_by_job_;
   std::vector<JobId> given_;               ///< jobs that get GPUs by commands of this pass
   std::vector<JobOverhead> no_overheads_;  ///< overheads of jobs; empty if jobs cannot be disrupted

@@ -1,4 +1,4 @@
-#include "tools/commands/admit_text.hpp"
+#include "tools/experiment/admission_text.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,62 @@
+/// The routes of jobs: `POST /v1/jobs` and all that clients may then ask and say.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <semaphore>
+#include <vector>
+
+#include "tools/serve/http.hpp"
+#include "tools/serve/live_jobs.hpp"
+#include "tools/serve/metrics.hpp"
+#include "tools/serve/router.hpp"
+
+namespace vtrain::serve {
+
+/// Handlers of the routes of jobs. Threads may share it.
+class Jobs {
+ public:
+  /// `jobs` and `metrics` must outlive it.
+  Jobs(LiveJobs& jobs, Metrics& metrics);
+
+  /// Rows of the table.
+  std::vector<Route> routes();
+
+ private:
+  Response submit(const Request& request);
+  Response dry_run(const JobRequest& job, const std::string& tenant);
+  Response list(const Request& request);
+  Response get(const Request& request);
+  Response report_progress(const Request& request);
+  Response report_completion(const Request& request);
+  Response cancel(const Request& request);
+  Response cluster(const Request& request);
+  Response report_node(const Request& request);
+  Response eta(const Request& request);
+  /// The job that a request names, if its caller may see it.
+  Result<ServedJob> named_job(const Request& request);
+  void watch();
+
+  LiveJobs& jobs_;
+  Metrics& metrics_;
+  std::counting_semaphore<> simulations_;  ///< long simulations that may run at once
+  std::atomic<int> waiting_simulations_ = 0;
+};
+
+/// `2026-11-28T17:30:00Z`: the second of a time.
+std::string time_text(UnixTime time);
+/// The second by which something is over.
+std::string end_text(UnixTime time);
+/// A job, or a node, for clients.
+nlohmann::ordered_json to_json(const ServedJob& job);
+nlohmann::ordered_json to_json(const ServedNode& node);
+/// The JSON Schema of a job, of a list of them, of the cluster, of a node and of times of start and end.
+nlohmann::ordered_json job_schema();
+nlohmann::ordered_json jobs_schema();
+nlohmann::ordered_json cluster_schema();
+nlohmann::ordered_json node_schema();
+nlohmann::ordered_json eta_schema();
+
+}  // namespace vtrain::serve
