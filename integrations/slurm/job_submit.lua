@@ -238,12 +238,8 @@ local function read_words(text)
     words[key] = value
     at = last + 1
   end
-  for _, key in ipairs({"model", "tokens"}) do
-    if (words[key] or "") == "" then
-      fail("its comment has no %s=%s", key, words.iterations and "; iterations= is read by `vtrain eta` alone" or "")
-    end
-  end
-  if words.iterations then fail("its comment has iterations= beside tokens=") end
+  if not words.model then fail("its comment has no model=") end
+  if not words.tokens == not words.iterations then fail("its comment must have either tokens= or iterations=") end
   return words
 end
 
@@ -317,8 +313,8 @@ local function request_of(job, words)
   add_text("model", words.model)
   add_text("tokens", words.tokens)
   add_text("deadline", words.deadline)
-  if words.global_batch then
-    add("global_batch", words.global_batch:match("^%d+$") or fail("its global_batch= is no whole number"))
+  for _, key in ipairs({"iterations", "global_batch"}) do
+    if words[key] then add(key, words[key]:match("^[1-9]%d*$") or fail("its %s= is no whole number", key)) end
   end
   add_text("name", job.name)
   add_text("tenant", job.account or job.default_account)

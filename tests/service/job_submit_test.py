@@ -156,6 +156,10 @@ class JobSubmit(unittest.TestCase):
         self.assertEqual(made["user"], "vtrain: job 17, in time for its deadline; time limit 61 min")
         self.assertTrue(made["info"].startswith("vtrain: user 1000: job 17"))
 
+    def test_iterations_in_place_of_tokens(self):
+        _, body = self.ask(comment='vtrain: model="gpt3-13b" iterations=500 plan="tensor=8"')
+        self.assertEqual(body, {"model": "gpt3-13b", "iterations": 500, "gpus": 8, "rigid": True})
+
     def test_a_refused_job(self):
         answer = job_answer(state="refused", admitted=False, promised=False, reason="64 GPUs are promised %s\n é", earliest_deadline="2026-12-05T12:00:00Z")
         made, _ = self.ask(answer)
@@ -201,11 +205,11 @@ class JobSubmit(unittest.TestCase):
                           ({"tres_per_node": "gres:gpu:a100:1,gres:gpu:h100:1"}, "several types"), ({"max_nodes": 4}, "a range"),
                           ({"min_nodes": UNSET, "num_tasks": 16}, "-N"), ({"array_inx": "0-3"}, "job array"),
                           ({"tres_per_node": None, "tres_per_socket": "gres:gpu:2"}, "sockets"),
-                          ({"comment": "vtrain: model=gpt3-13b deadline=1d"}, "no tokens="), ({"comment": "vtrain: model=gpt3-13b iterations=5"}, "iterations="),
+                          ({"comment": "vtrain: model=gpt3-13b deadline=1d"}, "either tokens= or"), ({"comment": COMMENT + " iterations=5"}, "either tokens= or"),
                           ({"comment": "vtrain:"}, "no model="), ({"comment": "vtrain: hello %s%n"}, "understood at 'hello %s%n'"), ({"comment": COMMENT + " x=1"}, "unknown key, 'x'"),
                           ({"comment": COMMENT + " model=a"}, "model= twice"), ({"comment": COMMENT + ' plan="a'}, "not understood"),
                           ({"comment": COMMENT + ' plan="a"b'}, "not understood"), ({"comment": COMMENT + ' plan=a"b"'}, "not understood"),
-                          ({"comment": COMMENT + " global_batch=1}"}, "global_batch=")):
+                          ({"comment": COMMENT + " global_batch=1}"}, "global_batch="), ({"comment": "vtrain: model=a iterations=007"}, "iterations=")):
             made = self.submit(None, **job)
             self.assertEqual(made["code"], "0")
             self.assertIn(said, made["user"])

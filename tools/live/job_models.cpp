@@ -67,7 +67,7 @@ Result<TrainingWork> work_of(const WorkTexts& texts) {
   return work;
 }
 
-/// Takes `key=value` off the front of a comment. A value may stand in double quotes, and has none inside.
+/// Takes `key=value` off the front of a comment. A value may be in double quotes and has none inside.
 Result<std::pair<std::string_view, std::string_view>> take_word(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find(' '));
   const std::size_t equals = word.find('=');
