@@ -11,6 +11,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -153,11 +154,33 @@ class OfService(unittest.TestCase):
     def test_predictions_and_plans(self):
         client = Client(self.serve())
         self.assertGreater(client.predict("llama3-8b", PLAN, profile="h100")["iteration_time_s"], 0)
-        self.assertEqual(len(client.plans(spec_version=1, model="llama3-8b", gpus="8", target={"profile": "h100"}, top=2)["plans"]), 2)
+        self.assertIn("best", client.plans(spec_version=1, model="llama3-8b", gpus="8", target={"profile": "h100"}, top=2))
         with self.assertRaises(Problem) as caught:
             client.predict("lama3-8b", PLAN)
         self.assertEqual((caught.exception.status, caught.exception.field), (400, "model"))
         self.assertIn("did you mean", caught.exception.detail)
+
+    def test_jobs(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        client = Client(self.serve("--cluster", "2x8:a100", "--state", folder.name + "/state.db"))
+        job = client.submit("gpt3-13b", "1M", "key", deadline="2d", gpus=8, rigid=True, name="a")
+        self.assertEqual((job["state"], job["promised"], job["held_gpus"]), ("running", True, 8))
+        self.assertEqual(client.submit("gpt3-13b", "1M", "key", deadline="2d", gpus=8, rigid=True, name="a")["id"], job["id"])
+        self.assertTrue(client.job(job["id"])["forecast"]["in_time"])
+        client.submit("gpt3-13b", "1M", deadline="2d", gpus=8, dry_run=True)
+        others = [client.submit("gpt3-13b", "1M", gpus=8, name=name)["id"] for name in "bc"]
+        self.assertEqual([each["name"] for each in client.jobs(limit=1)], ["c", "b", "a"])
+        self.assertEqual(client.submit("gpt3-13b", "300B", deadline="1h")["state"], "refused")
+        self.assertEqual([each["state"] for each in client.jobs(state="refused")], ["refused"])
+        self.assertEqual(client.progress(job["id"], 0.5)["state"], "running")
+        self.assertEqual(client.completion(job["id"])["state"], "completed")
+        self.assertEqual(client.cancel(others[0])["state"], "cancelled")
+        self.assertEqual(client.cluster()["gpus"], 16)
+        self.assertEqual([each["id"] for each in client.eta()["jobs"]], others[1:])
+        with self.assertRaises(Problem) as caught:
+            client.job("999")
+        self.assertEqual(caught.exception.status, 404)
 
 
 if __name__ == "__main__":
