@@ -59,7 +59,7 @@ ordered_json to_json(const ServedJob& served) {
           {"deadline", job.deadline_ns > 0 ? ordered_json(time_text(job.deadline_ns)) : ordered_json()},
           {"gpus", job.gpus},
           {"elastic", job.is_elastic()},
-          {"state", job_phase_names()[static_cast<std::size_t>(served.phase)]},
+          {"state", name_of(served.phase)},
           {"admitted", served.phase != JobPhase::Refused},
           {"promised", served.promised},
           {"reason", served.reason.empty() ? ordered_json() : ordered_json(served.reason)},

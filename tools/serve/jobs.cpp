@@ -242,7 +242,7 @@ Response Jobs::submit(const Request& request) {
   ordered_json json = to_json(*decided);
   if (is_refused) {
     if (const auto earliest = jobs_.earliest_deadline(decided->job.id))
-      json["earliest_deadline"] = time_text(*earliest);
+      json["earliest_deadline"] = end_text(*earliest);
   }
   Response response = json_response(json, 201);
   response.headers.emplace_back("Location", fmt::format("/v1/jobs/{}", decided->job.id));
@@ -260,7 +260,7 @@ Response Jobs::dry_run(const JobRequest& job, const std::string& tenant) {
     ~Release() { simulations.release(); }
   } const release{simulations_};
 
-  auto [today, now] = jobs_.today();
+  auto [today, now, setting] = jobs_.today();
   AdmissionSpec spec;
   static_cast<TrainingJobSpec&>(spec) = job.spec();
   spec.tenant = tenant;
@@ -269,15 +269,14 @@ Response Jobs::dry_run(const JobRequest& job, const std::string& tenant) {
   if (*deadline == 0)
     return problem(Error{.field = "deadline", .message = "missing: a dry run answers whether it can be met"});
   spec.deadline = fmt::format("{:.9f}s", static_cast<double>(*deadline - now) / 1e9);
-  const JobsSetup setup = jobs_.setup();
-  spec.policy = setup.policy;
-  spec.placement = *parse_placement(setup.placement);
-  spec.interruption_cost = setup.interruption_cost;
+  spec.policy = setting->setup().policy;
+  spec.placement = setting->placement();
+  spec.interruption_cost = setting->setup().interruption_cost;
   spec.pricing = jobs_.pricing_arguments();
   spec.pricing.prediction_error = "empirical";
   std::vector<std::string> warnings;
   auto prepared = AdmissionRequest::prepare(std::move(spec), std::move(today), PolicyRegistry::built_in(),
-                                            warnings, jobs_.pricing());
+                                            warnings, setting->pricing());
   if (!prepared) return problem(in_field(prepared.error()));
   auto answer = (*prepared)->answer();
   if (!answer) return problem(answer.error());
@@ -322,15 +321,16 @@ Response Jobs::list(const Request& request) {
     if (!read) return problem(read.error());
     wanted = static_cast<JobPhase>(*read);
   }
-  const auto jobs = jobs_.list(below, static_cast<std::size_t>(limit) + 1, [&](const ServedJob& job) {
-    const bool is_visible = sees_all(request.caller) || job.job.tenant == request.caller.tenant;
-    return is_visible && (!wanted || job.phase == *wanted);
-  });
+  JobFilter filter{.below = below, .limit = static_cast<std::size_t>(limit) + 1, .phase = wanted};
+  if (!sees_all(request.caller)) filter.tenant = request.caller.tenant;
+  auto jobs = jobs_.list(filter);
+  if (!jobs) return problem(jobs.error());
+  const bool has_more = std::ssize(*jobs) > limit;
+  if (has_more) jobs->pop_back();
   ordered_json page = {{"jobs", ordered_json::array()}, {"next", nullptr}};
-  for (std::size_t i = 0; i < jobs.size() && i < static_cast<std::size_t>(limit); ++i)
-    page["jobs"].push_back(to_json(jobs[i]));
-  if (jobs.size() > static_cast<std::size_t>(limit))
-    page["next"] = std::to_string(jobs[static_cast<std::size_t>(limit) - 1].job.id);
+  for (const ServedJob& job : *jobs)
+    page["jobs"].push_back(to_json(job));
+  if (has_more) page["next"] = std::to_string(jobs->back().job.id);
   return json_response(page);
 }
 

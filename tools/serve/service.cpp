@@ -141,19 +141,26 @@ Result<void> Service::open_jobs() {
                  .message = "both or none: the cluster of the jobs, and the file that keeps them"});
   }
   if (options_.cluster.empty()) return {};
-  const auto cluster = ClusterSpec::parse(options_.cluster);
-  if (!cluster) return fail(in_option("--cluster", cluster.error()));
-  options_.jobs.cluster = cluster->groups;
+  auto setting = read_setting();  // before a state is made
+  if (!setting) return fail(std::move(setting.error()));
   auto store = Store::open(options_.state);
   if (!store) return fail(std::move(store.error()));
   store_ = *std::move(store);
   auto jobs = LiveJobs::open(
-      {.setup = options_.jobs, .pricing = options_.pricing, .clock = [this] { return clock_.now(); }},
+      {.setting = *std::move(setting), .pricing = options_.pricing, .clock = [this] { return clock_.now(); }},
       *store_);
   if (!jobs) return fail(std::move(jobs.error()));
   live_jobs_ = *std::move(jobs);
   jobs_ = std::make_unique<Jobs>(*live_jobs_, metrics_);
   return {};
+}
+
+Result<std::shared_ptr<const JobSetting>> Service::read_setting() const {
+  const auto cluster = ClusterSpec::parse(options_.cluster);
+  if (!cluster) return fail(in_option("--cluster", cluster.error()));
+  JobsSetup setup = options_.jobs;
+  setup.cluster = cluster->groups;
+  return JobSetting::read(std::move(setup), options_.pricing);
 }
 
 void Service::make_router() {
@@ -229,11 +236,15 @@ void Service::observe(const Exchange& exchange) {
 }
 
 Result<void> Service::reload() {
-  if (options_.tokens.empty()) return {};
-  auto tokens = Tokens::read(options_.tokens);
-  if (!tokens) return fail(std::move(tokens.error()));
-  gate_.replace(*std::move(tokens));
-  return {};
+  if (!options_.tokens.empty()) {
+    auto tokens = Tokens::read(options_.tokens);
+    if (!tokens) return fail(std::move(tokens.error()));
+    gate_.replace(*std::move(tokens));
+  }
+  if (live_jobs_ == nullptr) return {};
+  auto setting = read_setting();
+  if (!setting) return fail(std::move(setting.error()));
+  return live_jobs_->change_setting(*std::move(setting));
 }
 
 Response Service::ready() const {

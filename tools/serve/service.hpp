@@ -47,13 +47,15 @@ class Service {
   /// Shows the connections of a server among the metrics. The server must outlive the service's answers.
   void watch(const Server& server);
 
-  /// Reads the tokens again. Keeps the former ones on an error.
+  /// Reads tokens and cluster again. Keeps the former ones on an error.
   Result<void> reload();
   /// Has `/readyz` say that no more work is wanted here.
   void stop_being_ready() { is_ready_ = false; }
 
  private:
   Service(ServiceOptions options, std::optional<Tokens> tokens, Calibration calibration);
+  /// Reads the cluster and the rules of its jobs.
+  Result<std::shared_ptr<const JobSetting>> read_setting() const;
   /// Opens the state and the jobs in it.
   Result<void> open_jobs();
   void make_router();
