@@ -193,9 +193,9 @@ local function post(path, body, key, call)
     token and "Authorization: Bearer " .. token or "Accept: application/json",
   }
   local tcp = socket.tcp()
-  local until_ = socket.gettime() + settings.timeout_s
+  local deadline = socket.gettime() + settings.timeout_s
   local function wait()
-    tcp:settimeout(math.max(0.001, math.min(until_ - socket.gettime(), settings.timeout_s)), "t")
+    tcp:settimeout(math.max(0.001, math.min(deadline - socket.gettime(), settings.timeout_s)), "t")
     return tcp
   end
   local function check(done, reason)
