@@ -303,6 +303,7 @@ end
 local function request_of(job, words)
   if job.array_inx then fail("it is a job array, whose tasks have one comment") end
   local gpus, type = count_gpus(job)
+  if gpus == 0 then fail("it asks for no GPUs") end
   local parts = {}
   local function add(key, value)
     if value and value ~= "" then parts[#parts + 1] = quote(key) .. ": " .. value end

@@ -79,7 +79,11 @@ class OnSlurm(unittest.TestCase):
     def script(cls, without_answer):
         """The script with the settings of this test."""
         text = SCRIPT.read_text()
-        for key, value in (("without_answer", f'"{without_answer}"'), ("port", cls.port), ("token_file", f'"{cls.folder}/vtrain.token"')):
+        for key, value in (
+            ("without_answer", f'"{without_answer}"'),
+            ("port", cls.port),
+            ("token_file", f'"{cls.folder}/vtrain.token"'),
+        ):
             text, count = re.subn(f"(?m)^  {key} = .*$", f"  {key} = {value},", text)
             assert count == 1, key
         return text
@@ -116,7 +120,10 @@ class OnSlurm(unittest.TestCase):
         fields = self.fields(made)
         id_ = re.fullmatch(r"vtrain: job=(\S+) model=gpt3-13b tokens=1M deadline=2d", fields["Comment"]).group(1)
         job = self.client.job(id_)
-        self.assertEqual([job[key] for key in ("name", "tenant", "gpus", "elastic", "admitted", "promised")], ["run-7", "nlp", 8, False, True, True])
+        self.assertEqual(
+            [job[key] for key in ("name", "tenant", "gpus", "elastic", "admitted", "promised")],
+            ["run-7", "nlp", 8, False, True, True],
+        )
         self.assertEqual(self.minutes(fields["TimeLimit"]), math.ceil(job["time_limit_s"] / 60))
         self.assertIn(f"vtrain: job {id_}, in time for its deadline; time limit ", made.stderr)
         self.assertIn(f"vtrain: user 0: job {id_}", self.log())
@@ -163,7 +170,10 @@ class ServeOnSlurm(OnSlurm):
         self.assertIn("no-such-model", made.stderr)
 
     def test_hostile_comments(self):
-        for comment in ("vtrain: %s%n%d", 'vtrain: model=" tokens=1', 'vtrain: model=a","x":"b tokens=1', "vtrain: model=\x01\xff\\ tokens=\"'", "vtrain:" * 100):
+        for comment in (
+            "vtrain: %s%n%d", 'vtrain: model=" tokens=1', 'vtrain: model=a","x":"b tokens=1',
+            "vtrain: model=\x01\xff\\ tokens=\"'", "vtrain:" * 100,
+        ):
             made = self.submit(comment)
             self.assertEqual(self.fields(made)["TimeLimit"], "UNLIMITED")
             self.assertIn("no promise for this job, since ", made.stderr)
@@ -191,7 +201,10 @@ class ServeOnSlurm(OnSlurm):
                 fields = self.fields(made)
                 self.assertEqual((fields["Comment"], fields["TimeLimit"]), (EASY, "UNLIMITED"))
                 self.assertIn(f"sbatch: vtrain: no promise for this job, since {reason}", made.stderr)
-                self.assertIn(f"error: lua: vtrain: user 0: no promise for this job, since {reason}", self.log().replace("job_submit/lua", "lua"))
+                self.assertIn(
+                    f"error: lua: vtrain: user 0: no promise for this job, since {reason}",
+                    self.log().replace("job_submit/lua", "lua"),
+                )
             else:
                 self.assertNotEqual(made.returncode, 0)
                 self.assertIn(f"sbatch: error: vtrain: refused, since {reason}", made.stderr)

@@ -89,7 +89,11 @@ class Requests(unittest.TestCase):
             self.assertEqual("Idempotency-Key" in headers, method == "POST")
 
     def test_pages(self):
-        pages = [{"jobs": [{"id": "3"}, {"id": "2"}], "next": "a b&"}, {"jobs": [], "next": "c"}, {"jobs": [{"id": "1"}], "next": None}]
+        pages = [
+            {"jobs": [{"id": "3"}, {"id": "2"}], "next": "a b&"},
+            {"jobs": [], "next": "c"},
+            {"jobs": [{"id": "1"}], "next": None},
+        ]
         client = self.script(*[(200, {}, page) for page in pages])
         self.assertEqual([job["id"] for job in client.jobs(state="running", limit=2)], ["3", "2", "1"])
         start = "/v1/jobs?state=running&limit=2"
@@ -115,8 +119,13 @@ class Requests(unittest.TestCase):
         self.assertRaises(Problem, client.cluster)
 
     def test_problems(self):
-        for document, field, text in (({"title": "Bad Request", "status": 400, "detail": "expected a number", "field": "gpus"}, "gpus", "400: gpus: expected a number"),
-                                      (b"<html>", None, "400: <html>"), ([1], None, "400: [1]"), (b"\xff", None, "400: \ufffd"), ({}, None, "400: ")):
+        for document, field, text in (
+            ({"title": "Bad Request", "status": 400, "detail": "expected a number", "field": "gpus"}, "gpus", "400: gpus: expected a number"),
+            (b"<html>", None, "400: <html>"),
+            ([1], None, "400: [1]"),
+            (b"\xff", None, "400: \ufffd"),
+            ({}, None, "400: "),
+        ):
             client = self.script((400, {}, document))
             with self.assertRaises(Problem) as caught:
                 client.submit("m", "1B")
@@ -127,7 +136,12 @@ class Requests(unittest.TestCase):
         with self.assertRaises(Problem) as caught:
             client.cluster()
         self.assertEqual(caught.exception.status, 307)
-        for url, token in (("http://example.org", "x"), ("http://localhost.example.org", "x"), ("file://localhost/etc/passwd", None), ("127.0.0.1:8080", None)):
+        for url, token in (
+            ("http://example.org", "x"),
+            ("http://localhost.example.org", "x"),
+            ("file://localhost/etc/passwd", None),
+            ("127.0.0.1:8080", None),
+        ):
             self.assertRaises(ValueError, Client, url, token)
         Client("http://example.org")
         Client("https://example.org", "x", context=ssl.create_default_context())
@@ -145,7 +159,10 @@ class OfService(unittest.TestCase):
     """Against the program."""
 
     def serve(self, *arguments):
-        process = subprocess.Popen([os.environ["VTRAIN"], "serve", "--listen", "127.0.0.1:0", "--log", "events", *arguments], stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [os.environ["VTRAIN"], "serve", "--listen", "127.0.0.1:0", "--log", "events", *arguments],
+            stderr=subprocess.PIPE, text=True,
+        )
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.terminate)

@@ -53,7 +53,9 @@ def answer_of(document, status="201 Created"):
 
 
 def job_answer(**changes):
-    return answer_of({"id": "17", "state": "waiting", "admitted": True, "promised": True, "reason": None, "time_limit_s": 3660, **changes})
+    return answer_of(
+        {"id": "17", "state": "waiting", "admitted": True, "promised": True, "reason": None, "time_limit_s": 3660, **changes}
+    )
 
 
 class Service:
@@ -120,7 +122,10 @@ class JobSubmit(unittest.TestCase):
         (self.folder / "job_submit.lua").write_text(text)
         (self.folder / "calls.lua").write_text("return " + lua(calls))
         begin = time.monotonic()
-        done = subprocess.run(["lua5.1", *(self.folder / f"{name}.lua" for name in ("driver", "job_submit", "calls"))], capture_output=True, timeout=60)
+        done = subprocess.run(
+            ["lua5.1", *(self.folder / f"{name}.lua" for name in ("driver", "job_submit", "calls"))],
+            capture_output=True, timeout=60,
+        )
         self.seconds = time.monotonic() - begin
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         made, now = [], {}
@@ -147,9 +152,14 @@ class JobSubmit(unittest.TestCase):
         return made, service.bodies[0] if service.bodies else None
 
     def test_an_admitted_job(self):
-        made, body = self.ask(name='a "b"\\', account="nlp", comment="my run; vtrain: model=gpt3-13b  tokens=300B deadline=10d global_batch=512")
-        self.assertEqual(body, {"model": "gpt3-13b", "tokens": "300B", "deadline": "10d", "global_batch": 512, "name": 'a "b"\\', "tenant": "nlp",
-                                "gpus": 8, "rigid": True})
+        made, body = self.ask(
+            name='a "b"\\', account="nlp",
+            comment="my run; vtrain: model=gpt3-13b  tokens=300B deadline=10d global_batch=512",
+        )
+        self.assertEqual(
+            body,
+            {"model": "gpt3-13b", "tokens": "300B", "deadline": "10d", "global_batch": 512, "name": 'a "b"\\', "tenant": "nlp", "gpus": 8, "rigid": True},
+        )
         self.assertEqual(made["code"], "0")
         self.assertEqual(made["comment"], "my run; vtrain: job=17 model=gpt3-13b  tokens=300B deadline=10d global_batch=512")
         self.assertEqual(made["limit"], "61")
@@ -161,22 +171,37 @@ class JobSubmit(unittest.TestCase):
         self.assertEqual(body, {"model": "gpt3-13b", "iterations": 500, "gpus": 8, "rigid": True})
 
     def test_a_refused_job(self):
-        answer = job_answer(state="refused", admitted=False, promised=False, reason="64 GPUs are promised %s\n é", earliest_deadline="2026-12-05T12:00:00Z")
+        answer = job_answer(
+            state="refused", admitted=False, promised=False, reason="64 GPUs are promised %s\n é",
+            earliest_deadline="2026-12-05T12:00:00Z",
+        )
         made, _ = self.ask(answer)
         self.assertEqual(made["code"], "-1")
-        self.assertEqual(made["user"], "vtrain: refused: 64 GPUs are promised %s  é; the earliest deadline is 2026-12-05T12:00:00Z")
+        self.assertEqual(
+            made["user"], "vtrain: refused: 64 GPUs are promised %s  é; the earliest deadline is 2026-12-05T12:00:00Z",
+        )
         self.assertEqual(made["comment"], COMMENT)
 
     def test_other_jobs_pass_untouched(self):
         for comment in (None, "", "llama3", "vtrain model=x", "VTRAIN: model=x"):
             made = self.submit(None, comment=comment)
-            self.assertEqual((made["code"], made["comment"], made["limit"]), ("0", comment if comment is not None else "nil", str(UNSET)))
+            self.assertEqual(
+                (made["code"], made["comment"], made["limit"]),
+                ("0", comment if comment is not None else "nil", str(UNSET)),
+            )
             self.assertNotIn("user", made)
 
     def test_time_limits(self):
-        for asked, answer, limit, said in ((UNSET, 3661, "62", "time limit 62 min"), (4294967295, 60, "1", "shortened to 1 min"),
-                                           (100, 3600, "60", "shortened to 60 min"), (60, 3600, "60", None), (59, 3600, "59", "shorter than the 60 min"),
-                                           (UNSET, None, str(UNSET), None), (UNSET, -1, str(UNSET), None), (UNSET, 1e300, str(UNSET), None)):
+        for asked, answer, limit, said in (
+            (UNSET, 3661, "62", "time limit 62 min"),
+            (4294967295, 60, "1", "shortened to 1 min"),
+            (100, 3600, "60", "shortened to 60 min"),
+            (60, 3600, "60", None),
+            (59, 3600, "59", "shorter than the 60 min"),
+            (UNSET, None, str(UNSET), None),
+            (UNSET, -1, str(UNSET), None),
+            (UNSET, 1e300, str(UNSET), None),
+        ):
             made, _ = self.ask(job_answer(time_limit_s=answer), time_limit=asked)
             self.assertEqual((made["code"], made["limit"]), ("0", limit))
             self.assertIn(said or "in time for its deadline", made["user"])
@@ -185,14 +210,21 @@ class JobSubmit(unittest.TestCase):
 
     def test_gpus(self):
         nothing = {"tres_per_node": None, "min_nodes": None}
-        for job, gpus, kind in (({"tres_per_node": "gres:gpu:a100:4"}, 8, "a100"), ({"tres_per_node": "gres/gpu:h100=4,gres:mps:100"}, 8, "h100"),
-                                ({"tres_per_node": "gres:gpu"}, 2, None), ({"tres_per_node": "gpu:a100"}, 2, "a100"),
-                                ({"tres_per_node": "gres:gpu:a100:2,gres:gpu:a100:1"}, 6, "a100"), ({"min_nodes": UNSET}, 4, None),
-                                ({"max_nodes": 2}, 8, None), ({"min_nodes": UNSET, "num_tasks": 16, "ntasks_per_node": 8}, 8, None),
-                                ({**nothing, "tres_per_job": "gres:gpu:12"}, 12, None), ({**nothing, "tres_per_task": "gres:gpu:2", "num_tasks": 6}, 12, None),
-                                ({"tres_per_node": None, "tres_per_task": "gres:gpu:1", "ntasks_per_node": 8}, 16, None),
-                                ({"tres_per_node": None, "tres_per_socket": "gres:gpu:2", "sockets_per_node": 2}, 8, None),
-                                ({"tres_per_node": "gres:gpu:a100_80:4"}, 8, "a100_80")):
+        for job, gpus, kind in (
+            ({"tres_per_node": "gres:gpu:a100:4"}, 8, "a100"),
+            ({"tres_per_node": "gres/gpu:h100=4,gres:mps:100"}, 8, "h100"),
+            ({"tres_per_node": "gres:gpu"}, 2, None),
+            ({"tres_per_node": "gpu:a100"}, 2, "a100"),
+            ({"tres_per_node": "gres:gpu:a100:2,gres:gpu:a100:1"}, 6, "a100"),
+            ({"min_nodes": UNSET}, 4, None),
+            ({"max_nodes": 2}, 8, None),
+            ({"min_nodes": UNSET, "num_tasks": 16, "ntasks_per_node": 8}, 8, None),
+            ({**nothing, "tres_per_job": "gres:gpu:12"}, 12, None),
+            ({**nothing, "tres_per_task": "gres:gpu:2", "num_tasks": 6}, 12, None),
+            ({"tres_per_node": None, "tres_per_task": "gres:gpu:1", "ntasks_per_node": 8}, 16, None),
+            ({"tres_per_node": None, "tres_per_socket": "gres:gpu:2", "sockets_per_node": 2}, 8, None),
+            ({"tres_per_node": "gres:gpu:a100_80:4"}, 8, "a100_80"),
+        ):
             made, body = self.ask(**job)
             self.assertEqual(made["code"], "0", made)
             self.assertEqual((body["gpus"], body.get("gpu_type")), (gpus, kind), job)
@@ -201,15 +233,28 @@ class JobSubmit(unittest.TestCase):
         self.assertEqual(service.bodies[0]["gpu_type"], "a100")
 
     def test_jobs_that_cannot_be_asked_for(self):
-        for job, said in (({"tres_per_node": None}, "no GPUs"), ({"tres_per_node": "gres:gpus:4"}, "no GPUs"), ({"tres_per_node": "gres:gpu:x:y:4"}, "not understood"),
-                          ({"tres_per_node": "gres:gpu:a100:1,gres:gpu:h100:1"}, "several types"), ({"max_nodes": 4}, "a range"),
-                          ({"min_nodes": UNSET, "num_tasks": 16}, "-N"), ({"array_inx": "0-3"}, "job array"),
-                          ({"tres_per_node": None, "tres_per_socket": "gres:gpu:2"}, "sockets"),
-                          ({"comment": "vtrain: model=gpt3-13b deadline=1d"}, "either tokens= or"), ({"comment": COMMENT + " iterations=5"}, "either tokens= or"),
-                          ({"comment": "vtrain:"}, "no model="), ({"comment": "vtrain: hello %s%n"}, "understood at 'hello %s%n'"), ({"comment": COMMENT + " x=1"}, "unknown key, 'x'"),
-                          ({"comment": COMMENT + " model=a"}, "model= twice"), ({"comment": COMMENT + ' plan="a'}, "not understood"),
-                          ({"comment": COMMENT + ' plan="a"b'}, "not understood"), ({"comment": COMMENT + ' plan=a"b"'}, "not understood"),
-                          ({"comment": COMMENT + " global_batch=1}"}, "global_batch="), ({"comment": "vtrain: model=a iterations=007"}, "iterations=")):
+        for job, said in (
+            ({"tres_per_node": None}, "no GPUs"),
+            ({"tres_per_node": "gres:gpus:4"}, "no GPUs"),
+            ({"tres_per_node": "gres:gpu:0"}, "no GPUs"),
+            ({"tres_per_node": "gres:gpu:x:y:4"}, "not understood"),
+            ({"tres_per_node": "gres:gpu:a100:1,gres:gpu:h100:1"}, "several types"),
+            ({"max_nodes": 4}, "a range"),
+            ({"min_nodes": UNSET, "num_tasks": 16}, "-N"),
+            ({"array_inx": "0-3"}, "job array"),
+            ({"tres_per_node": None, "tres_per_socket": "gres:gpu:2"}, "sockets"),
+            ({"comment": "vtrain: model=gpt3-13b deadline=1d"}, "either tokens= or"),
+            ({"comment": COMMENT + " iterations=5"}, "either tokens= or"),
+            ({"comment": "vtrain:"}, "no model="),
+            ({"comment": "vtrain: hello %s%n"}, "understood at 'hello %s%n'"),
+            ({"comment": COMMENT + " x=1"}, "unknown key, 'x'"),
+            ({"comment": COMMENT + " model=a"}, "model= twice"),
+            ({"comment": COMMENT + ' plan="a'}, "not understood"),
+            ({"comment": COMMENT + ' plan="a"b'}, "not understood"),
+            ({"comment": COMMENT + ' plan=a"b"'}, "not understood"),
+            ({"comment": COMMENT + " global_batch=1}"}, "global_batch="),
+            ({"comment": "vtrain: model=a iterations=007"}, "iterations="),
+        ):
             made = self.submit(None, **job)
             self.assertEqual(made["code"], "0")
             self.assertIn(said, made["user"])
@@ -229,16 +274,24 @@ class JobSubmit(unittest.TestCase):
 
     def test_changes(self):
         record = {"comment": "vtrain: job=17 model=gpt3-13b"}
-        for before, after, expected, user in ((record, "vtrain: job=99 model=x", "vtrain: job=17 model=x", 1000), (record, "vtrain:", "vtrain: job=17", 1000),
-                                              (record, "other", "other", 1000), (record, None, "nil", 1000), ({}, "vtrain: job=5 x", "vtrain: x", 1000),
-                                              (record, "vtrain: job=99", "vtrain: job=99", 0)):
+        for before, after, expected, user in (
+            (record, "vtrain: job=99 model=x", "vtrain: job=17 model=x", 1000),
+            (record, "vtrain:", "vtrain: job=17", 1000),
+            (record, "other", "other", 1000),
+            (record, None, "nil", 1000),
+            ({}, "vtrain: job=5 x", "vtrain: x", 1000),
+            (record, "vtrain: job=99", "vtrain: job=99", 0),
+        ):
             job = {"comment": after} if after is not None else {"time_limit": 5}
             made = self.calls([{"job": job, "record": before, "user": user}])[0]
             self.assertEqual((made["code"], made["comment"]), ("0", expected))
 
     def test_texts_of_all_bytes(self):
         every = bytes(range(1, 256)).replace(b'"', b"").replace(b" ", b"")
-        _, body = self.ask(name=every + "é€😀".encode() + b"\xed\xa0\x80\xc0\xaf\xf5\x80\x80\x80\xe2\x82", comment=b"vtrain: model=" + every + b" tokens=1")
+        _, body = self.ask(
+            name=every + "é€😀".encode() + b"\xed\xa0\x80\xc0\xaf\xf5\x80\x80\x80\xe2\x82",
+            comment=b"vtrain: model=" + every + b" tokens=1",
+        )
         self.assertTrue(body["name"].startswith("".join(map(chr, range(1, 32)))))
         self.assertTrue(body["name"].endswith("é€😀???" + "??" + "????" + "??"))
         made, _ = self.ask(job_answer(state="refused", reason="é€😀 \\ / \" \x7f \u0001"))
@@ -250,8 +303,13 @@ class JobSubmit(unittest.TestCase):
 
     def test_errors_of_the_service(self):
         problem = {"title": "Bad Request", "status": 400, "detail": "unknown model 'x'", "field": "model"}
-        for status, body, said in (("400 Bad Request", problem, "answers 400, model: unknown model 'x'"), ("503 Busy", {"title": "busy"}, "answers 503, busy"),
-                                   ("500 Oops", {}, "answers 500, without a reason"), ("429 Slow", [], "answers 429"), ("302 Found", {}, "answers 302")):
+        for status, body, said in (
+            ("400 Bad Request", problem, "answers 400, model: unknown model 'x'"),
+            ("503 Busy", {"title": "busy"}, "answers 503, busy"),
+            ("500 Oops", {}, "answers 500, without a reason"),
+            ("429 Slow", [], "answers 429"),
+            ("302 Found", {}, "answers 302"),
+        ):
             made, _ = self.ask(answer_of(body, status))
             self.assertEqual((made["code"], made["comment"], made["limit"]), ("0", COMMENT, str(UNSET)))
             self.assertIn(said, made["user"])
@@ -287,7 +345,9 @@ class JobSubmit(unittest.TestCase):
         for behaviour, is_same in (("refuse", True), ("pass", False)):
             # The third job is another one: the first answer has come with the second.
             service = self.service(b"", job_answer(), job_answer())
-            codes = [each["code"] for each in self.calls([{"job": dict(job)} for _ in range(3)], port=service.port, without_answer=behaviour)]
+            codes = [
+                each["code"] for each in self.calls([{"job": dict(job)} for _ in range(3)], port=service.port, without_answer=behaviour)
+            ]
             self.assertEqual(codes, ["-1" if is_same else "0", "0", "0"])
             keys = [head["Idempotency-Key"] for head in service.heads]
             self.assertEqual((keys[0] == keys[1], len(set(keys))), (is_same, 2 if is_same else 3))
@@ -295,11 +355,17 @@ class JobSubmit(unittest.TestCase):
 
     def test_answers_that_are_none(self):
         good = job_answer()
-        bodies = [b"", b"[", b"{", b"null", b"1", b'"x"', b"[1,]", b'{"a"}', b'{"a":}', b'{"id": "17"', b"[" * 100000, b'{"a":' * 50000, b"\0", b'{"id": "\x01"}',
-                  b'"\\u12"', b'"\\x"', b"-", b"1e", b"1.2.3", b"truefalse", b"{} {}", b'{"state": "done"}', b'{"id": {}, "state": "waiting"}', b"[" * 64 + b"]" * 64]
+        bodies = [
+            b"", b"[", b"{", b"null", b"1", b'"x"', b"[1,]", b'{"a"}', b'{"a":}', b'{"id": "17"', b"[" * 100000,
+            b'{"a":' * 50000, b"\0", b'{"id": "\x01"}', b'"\\u12"', b'"\\x"', b"-", b"1e", b"1.2.3", b"truefalse",
+            b"{} {}", b'{"state": "done"}', b'{"id": {}, "state": "waiting"}', b"[" * 64 + b"]" * 64,
+        ]
         answers = [f"HTTP/1.1 201 Created\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body for body in bodies]
-        answers += [b"", b"HTTP/1.1", b"HTTP/1.1 201 Created\r\n", b"\r\n\r\n", good[:-1], good[:60], b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 201 x\r\n\r\n{}", b"x" * 300000,
-                    good.replace(b"Content-Length", b"Length"), good.replace(b"Content-Length: ", b"Content-Length: 9999999999999999"), good.replace(b"201", b"99999")]
+        answers += [
+            b"", b"HTTP/1.1", b"HTTP/1.1 201 Created\r\n", b"\r\n\r\n", good[:-1], good[:60], b"SSH-2.0-x\r\n\r\n",
+            b"HTTP/1.1 201 x\r\n\r\n{}", b"x" * 300000, good.replace(b"Content-Length", b"Length"),
+            good.replace(b"Content-Length: ", b"Content-Length: 9999999999999999"), good.replace(b"201", b"99999"),
+        ]
         random_ = random.Random(1)
         for _ in range(int(300 * ROUNDS)):
             answer = bytearray(good)
@@ -318,7 +384,9 @@ class JobSubmit(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if shutil.which("lua5.1") is None or subprocess.run(["lua5.1", "-e", "require 'socket'"], capture_output=True).returncode != 0:
+    if shutil.which("lua5.1") is None or subprocess.run(
+        ["lua5.1", "-e", "require 'socket'"], capture_output=True,
+    ).returncode != 0:
         print("skipped: Lua 5.1 and lua-socket are not installed")
         sys.exit(77)
     unittest.main()
