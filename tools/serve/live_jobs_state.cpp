@@ -52,6 +52,7 @@ Result<void> LiveJobs::apply_setup(std::shared_ptr<const JobSetting> setting, Un
     // Nodes have other numbers now: jobs begin again where they were.
     today.state.out_of_service.clear();
     out_of_service_.clear();
+    node_names_.clear();
     for (LiveJob& job : today.state.jobs) {
       if (job.outcome.state != JobState::Running) continue;
       job.outcome.state = JobState::Waiting;

@@ -127,6 +127,8 @@ Result<std::optional<JobForecast>> LiveJobs::forecast(std::int64_t id) {
 
 std::vector<ServedNode> LiveJobs::nodes() const {
   std::vector<ServedNode> nodes = setting_->nodes();
+  for (std::size_t i = 0; i < node_names_.size(); ++i)
+    nodes[i].name = node_names_[i];
   for (const auto& [number, state] : out_of_service_)
     nodes[number].state = state;
   return nodes;
@@ -162,7 +164,8 @@ Result<ServedCluster> LiveJobs::cluster() {
     if (auto moved = move_to(time_now()); !moved) return fail(std::move(moved.error()));
   }
   const std::shared_lock lock(mutex_);
-  ServedCluster cluster{.now = now_, .setup = setting_->setup(), .nodes = nodes(), .counts = count()};
+  ServedCluster cluster{
+      .now = now_, .setup = setting_->setup(), .nodes = nodes(), .counts = count(), .drift = drift_};
   const auto all = simulation_.admission->forecast();
   if (!all) return fail(all.error());
   for (const auto& [id, record] : records_) {

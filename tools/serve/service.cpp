@@ -163,6 +163,16 @@ Result<std::shared_ptr<const JobSetting>> Service::read_setting() const {
   return JobSetting::read(std::move(setup), options_.pricing);
 }
 
+void Service::follow() {
+  if (live_jobs_ == nullptr || options_.follow.empty()) return;
+  follower_ =
+      std::make_unique<Follower>(options_.follow, options_.every, [this](std::vector<DumpText> texts) {
+        const auto state = read_live_texts(std::move(texts));
+        const auto drift = state ? live_jobs_->reconcile(*state) : fail(state.error());
+        if (!drift) log_event(Severity::Warning, "cannot follow", {{"what", drift.error().describe()}});
+      });
+}
+
 void Service::make_router() {
   router_ = std::make_unique<Router>(routes(), gate_);
   openapi_ = json_text(openapi_document(router_->routes(), VTRAIN_VERSION));
