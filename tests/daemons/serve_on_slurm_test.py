@@ -1,8 +1,10 @@
 """integrations/slurm/job_submit.lua in a real slurmctld with two nodes, which asks a real `vtrain serve`.
 
-Needs root and the packages slurmctld, slurmd, slurm-client, munge and lua-socket; exit code 77 without them. `Smoke` is one job of it.
+Needs root and the packages slurmctld, slurmd, slurm-client, munge, lua-socket, slurmdbd, mariadb-server; exit code 77 without them. `Smoke`
+is one job, without the last two.
 """
 
+import http.client
 import json
 import math
 import os
@@ -36,6 +38,8 @@ HOPELESS = "vtrain: model=gpt3-13b tokens=300B deadline=1h"
 class OnSlurm(unittest.TestCase):
     """A service and a Slurm that asks it."""
 
+    accounting = False
+
     @classmethod
     def setUpClass(cls):
         signal.signal(signal.SIGALRM, lambda *_: sys.exit(f"not done after {LONGEST_S} s"))
@@ -61,13 +65,12 @@ class OnSlurm(unittest.TestCase):
             time.sleep(0.05)
         cls.port = json.loads(log.splitlines()[0])["port"]
         cls.client = Client(f"http://127.0.0.1:{cls.port}", made.stdout.strip())
-        cls.slurm = SlurmDaemons(2, SETTINGS, accounting=False, files={"job_submit.lua": cls.script("pass")})
-        cls.enterContext_(cls.slurm)
-
-    @classmethod
-    def enterContext_(cls, manager):
-        manager.__enter__()
-        cls.addClassCleanup(manager.__exit__, None, None, None)
+        cls.slurm = SlurmDaemons(2, SETTINGS, cls.accounting, {"job_submit.lua": cls.script("pass")})
+        cls.slurm.__enter__()
+        cls.addClassCleanup(cls.slurm.__exit__, None, None, None)
+        if cls.accounting:
+            cls.slurm.run("sacctmgr", "-i", "add", "account", "nlp", "cluster=test")
+            cls.slurm.run("sacctmgr", "-i", "add", "user", "daemon", "account=nlp")
 
     @classmethod
     def end_service(cls):
@@ -136,6 +139,8 @@ class Smoke(OnSlurm):
 
 
 class ServeOnSlurm(OnSlurm):
+    accounting = True  # without it Slurm's commands do not tell the GPUs of a job
+
     def test_an_admitted_job(self):
         job = self.check_admitted()
         limit = math.ceil(job["time_limit_s"] / 60)
@@ -190,6 +195,22 @@ class ServeOnSlurm(OnSlurm):
         self.assertEqual(self.fields(made)["Comment"], comment.split(" model=")[0] + " model=x")
         self.slurm.run("scancel", id_)
 
+    def test_a_snapshot_is_paired_by_the_ids_in_the_comments(self):
+        made = self.submit(EASY, "-J", "run-8")
+        id_ = self.fields(made)["Comment"].split("job=")[1].split()[0]
+        until = time.monotonic() + 30
+        while "JobState=COMPLETED" not in self.slurm.run("scontrol", "show", "job", made.stdout.strip()):
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.1)
+        self.assertIn(self.client.job(id_)["state"], ("waiting", "running"))  # it would take longer
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        body = self.slurm.run("scontrol", "show", "job", made.stdout.strip())
+        connection.request("PUT", "/v1/snapshot", body, {"Content-Type": "text/plain", **self.client.headers})
+        answer = connection.getresponse()
+        self.assertEqual(answer.status, 200, answer.read())
+        connection.close()
+        self.assertEqual(self.client.job(id_)["state"], "completed")
+
     def test_no_answer(self):
         def check(behaviour, reason, most_seconds):
             # Slurm reads a script again when its time stamp is newer by whole seconds.
@@ -226,7 +247,7 @@ class ServeOnSlurm(OnSlurm):
 
 
 if __name__ == "__main__":
-    reason_ = why_not(accounting=False)
+    reason_ = why_not(accounting="Smoke" not in sys.argv)
     if not reason_ and not list(pathlib.Path("/usr").glob("lib/*/lua/5.1/socket/core.so")):
         reason_ = "lua-socket is not installed"
     if reason_:
