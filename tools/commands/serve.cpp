@@ -161,8 +161,9 @@ Result<void> run_service(ServeArguments arguments) {
              {"port", std::int64_t{(*server)->port()}},
              {"tls", options.certificate.empty() ? "no" : "yes"},
              {"tokens", arguments.service.tokens.empty() ? "no" : "yes"}});
-  (*service)->follow();
+  (*service)->begin_work();
   (*server)->run();
+  (*service)->end_work();
   handle_interrupts({});
   log_event(Severity::Info, "stopped");
   return {};

@@ -198,6 +198,9 @@ class LiveJobs {
   Result<ServedJob> repeated(const std::string& tenant, const std::string& key);
 
   Result<void> restore();
+  /// Goes on from a snapshot's text.
+  Result<void> restore(const std::string& snapshot);
+  /// Keeps a snapshot if so many inputs have come since the last one.
   Result<void> keep(std::int64_t fewest_inputs);
 
   SimTime sim_time(UnixTime time) const { return SimTime(SimDuration(time - origin_)); }

@@ -43,6 +43,7 @@ Result<ServedJob> read_past(const PastJob& past) {
 
 ServedJob LiveJobs::view(const Record& record) const {
   ServedJob job = record.known;
+  job.held_gpus = 0;
   if (!record.simulated) return job;
   const Simulation& simulation = simulation_.admission->simulation();
   const JobOutcome outcome = simulation.outcome(record.simulated);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/base/result.hpp"
@@ -53,8 +54,10 @@ class Service {
 
   /// Reads tokens and cluster again. Keeps the former ones on an error.
   Result<void> reload();
-  /// Begins to follow the cluster's scheduler, if there is a command.
-  void follow();
+  /// Begins what goes on beside requests: snapshots of the state, and the cluster's scheduler is followed.
+  void begin_work();
+  /// Ends that, and keeps a last snapshot.
+  void end_work();
   /// Has `/readyz` say that no more work is wanted here.
   void stop_being_ready() { is_ready_ = false; }
 
@@ -65,6 +68,7 @@ class Service {
   /// Opens the state and the jobs in it.
   Result<void> open_jobs();
   void make_router();
+  void keep_snapshot(bool always);
   std::vector<Route> routes();
   Response move_clock(const Request& request);
   Response ready() const;
@@ -77,6 +81,7 @@ class Service {
   Clock clock_;
   std::unique_ptr<Store> store_;         ///< null: no jobs are served
   std::unique_ptr<LiveJobs> live_jobs_;  ///< null: no jobs are served
+  std::jthread keeper_;                  ///< keeps snapshots now and then
   std::unique_ptr<Follower> follower_;   ///< null: nothing is followed
   std::unique_ptr<Jobs> jobs_;           ///< null: no jobs are served
   std::unique_ptr<Router> router_;
