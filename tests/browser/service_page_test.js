@@ -144,7 +144,7 @@ const checks = {
     assert.match(facts, /Forecast end\s+\d+\s\w+/);
     assert.match(facts, /Tokens\s+2B/);
     await page.keyboard.press("Escape");
-    assert(!(await page.locator("#job").isVisible()));
+    await page.locator("#job").waitFor({state: "hidden", timeout: 20000});
     assert.strictEqual(await focused(page), "by-keys");
     // The picture, by keys.
     await page.locator("#gpus-chart").waitFor();
@@ -153,7 +153,7 @@ const checks = {
     assert.match(await page.locator("#gpus-pointed").innerText(), /\d+\s\w+\s\d\d:\d\d.*: \d+\sGPUs? planned/);
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
-    assert((await page.locator("#gpus-numbers tbody tr").count()) >= 2);
+    await page.locator("#gpus-numbers tbody tr").nth(1).waitFor({timeout: 20000});
   },
 
   async "a refused job stands among the refused, with its reason"() {
