@@ -205,7 +205,7 @@ class Answers(ServiceTest):
         self.assertEqual(service.headers["Allow"], "POST")
 
     def test_metrics_are_what_prometheus_reads(self):
-        service = self.serve("--state", str(self.folder / "state"))
+        service = self.serve("--cluster", "4x8:a100", "--state", str(self.folder / "state"))
         service.ask("POST", "/v1/predict", PREDICTION)
         service.ask("GET", "/no\"such")
         status, text = service.ask("GET", "/metrics")
@@ -317,20 +317,20 @@ class Security(ServiceTest):
 class State(ServiceTest):
     def test_one_service_has_a_state_and_others_may_copy_it(self):
         state, copy_ = str(self.folder / "state"), str(self.folder / "copy")
-        service = self.serve("--state", state)
-        refused = run("serve", "--listen", "127.0.0.1:0", "--state", state)
+        service = self.serve("--cluster", "4x8:a100", "--state", state)
+        refused = run("serve", "--listen", "127.0.0.1:0", "--cluster", "4x8:a100", "--state", state)
         self.assertEqual(refused.returncode, 2)
         self.assertIn("another service uses this state", refused.stderr)
         self.assertEqual(run("serve", "--backup", copy_, "--state", state).returncode, 0)
         self.assertEqual(run("serve", "--backup", copy_, "--state", state).returncode, 2)
         self.assertEqual(service.stop(), 0)
-        self.assertEqual(self.serve("--state", copy_).stop(), 0)
+        self.assertEqual(self.serve("--cluster", "4x8:a100", "--state", copy_).stop(), 0)
 
     def test_other_files_are_refused_and_left(self):
         for content in ("text", "", "SQLite format 3\0" + "x" * 200):
             file = self.folder / "file"
             file.write_text(content)
-            refused = run("serve", "--listen", "127.0.0.1:0", "--state", str(file))
+            refused = run("serve", "--listen", "127.0.0.1:0", "--cluster", "4x8:a100", "--state", str(file))
             self.assertEqual(refused.returncode, 2)
             self.assertIn("expected the state of a vtrain service", refused.stderr)
             self.assertEqual(file.read_text(), content)

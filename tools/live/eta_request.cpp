@@ -55,7 +55,7 @@ std::string with_origin(const std::string& spec, std::int64_t origin) {
 Result<EtaReport> estimate(EtaRequest& request) {
   const auto zone = request.zone.empty() ? Result<TimeZone>(kUtc) : TimeZone::find(request.zone);
   if (!zone) return fail(in_option("--time-zone", zone.error()));
-  const auto state = make_live_state(std::move(request.now), *zone);
+  const auto state = read_live_texts(std::move(request.now), *zone);
   if (!state) return fail(in_option("--now", state.error()));
   const auto book = make_run_times(*state, std::move(request.history), *zone);
   if (!book) return fail(in_option("--history", book.error()));

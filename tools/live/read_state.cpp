@@ -200,24 +200,23 @@ Result<void> add_dump(std::string text, const std::string& file, LiveState& stat
 }
 
 Result<std::vector<DumpText>> read_dumps(std::span<const std::string> files) {
-  std::vector<DumpText> dumps;
+  std::vector<DumpText> texts;
   for (const std::string& file : files) {
     auto text = read_file(file, InputKind::Instance);
     if (!text) return fail(std::move(text.error()));
-    dumps.push_back({.name = file, .text = *std::move(text)});
+    texts.push_back({file, *std::move(text)});
   }
-  return dumps;
+  return texts;
 }
 
-Result<LiveState> make_live_state(std::vector<DumpText> dumps, const TimeZone& zone) {
+Result<LiveState> read_live_texts(std::vector<DumpText> texts, const TimeZone& zone) {
   LiveState state;
   state.zone = zone;
   // Tables that name tasks of arrays by their place complete the jobs of others.
-  std::stable_partition(dumps.begin(), dumps.end(),
+  std::stable_partition(texts.begin(), texts.end(),
                         [](const DumpText& each) { return !has_only_shown_ids(each.text); });
-  for (DumpText& each : dumps) {
-    if (auto added = add_dump(std::move(each.text), each.name, state); !added)
-      return fail(std::move(added.error()));
+  for (auto& [file, text] : texts) {
+    if (auto added = add_dump(std::move(text), file, state); !added) return fail(std::move(added.error()));
   }
   if (auto made = finish_kubernetes(state); !made) return fail(std::move(made.error()));
   if (state.jobs.empty() && state.nodes.empty())
@@ -232,7 +231,7 @@ Result<LiveState> make_live_state(std::vector<DumpText> dumps, const TimeZone& z
 Result<LiveState> read_live_state(std::span<const std::string> files, const TimeZone& zone) {
   auto dumps = read_dumps(files);
   if (!dumps) return fail(std::move(dumps.error()));
-  return make_live_state(*std::move(dumps), zone);
+  return read_live_texts(*std::move(dumps), zone);
 }
 
 Result<RunTimeBook> make_run_times(const LiveState& state, std::vector<DumpText> past, const TimeZone& zone) {
@@ -240,7 +239,7 @@ Result<RunTimeBook> make_run_times(const LiveState& state, std::vector<DumpText>
   for (const DumpedJob& job : state.jobs)
     book.add(job);
   if (past.empty()) return book;
-  const auto ended = make_live_state(std::move(past), zone);
+  const auto ended = read_live_texts(std::move(past), zone);
   if (!ended) return fail(ended.error());
   for (const DumpedJob& job : ended->jobs)
     book.add(job);

@@ -11,9 +11,9 @@
 
 namespace vtrain {
 
-/// Output of a command of a scheduler.
+/// The text of a dump.
 struct DumpText {
-  std::string name{};  ///< name in errors: the file
+  std::string name{};  ///< file or command that it comes from, for errors
   std::string text{};  ///< its output
 };
 
@@ -23,11 +23,11 @@ Result<std::vector<DumpText>> read_dumps(std::span<const std::string> files);
 /// Joins dumps of one cluster at about one instant, in any order. A job or node that several have is taken
 /// from the first; what the others know more is added. Errors: those of the dumps, no job and no node at all,
 /// one id for two jobs in one dump. `zone` is that of times without one.
-Result<LiveState> make_live_state(std::vector<DumpText> dumps, const TimeZone& zone = kUtc);
+Result<LiveState> read_live_texts(std::vector<DumpText> texts, const TimeZone& zone = kUtc);
 /// Reads files, and joins them in the same way.
 Result<LiveState> read_live_state(std::span<const std::string> files, const TimeZone& zone = kUtc);
 
-/// Run times of the ended jobs of a state and of dumps with past jobs. Errors: those of `make_live_state`.
+/// Run times of the ended jobs of a state and of dumps with past jobs. Errors: those of `read_live_texts`.
 Result<RunTimeBook> make_run_times(const LiveState& state, std::vector<DumpText> past,
                                    const TimeZone& zone = kUtc);
 /// Reads files with past jobs, and makes run times in the same way.

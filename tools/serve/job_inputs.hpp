@@ -22,6 +22,15 @@ struct Workload;
 
 namespace vtrain::serve {
 
+/// Kinds of the log's inputs.
+inline constexpr std::string_view kSetupInput = "setup";
+inline constexpr std::string_view kJobInput = "job";
+inline constexpr std::string_view kCancelInput = "cancel";
+inline constexpr std::string_view kProgressInput = "progress";
+inline constexpr std::string_view kEndInput = "end";
+inline constexpr std::string_view kNodeInput = "node";
+inline constexpr std::string_view kDriftInput = "drift";
+
 /// Body of `POST /v1/jobs`.
 struct JobRequest {
   std::string model{};            ///< name of a known model

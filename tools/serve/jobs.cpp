@@ -11,12 +11,14 @@
 
 #include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "core/base/utf8.hpp"
 #include "core/io/json_reader.hpp"
 #include "policies/registry.hpp"
 #include "tools/experiment/admission_request.hpp"
 #include "tools/experiment/admission_text.hpp"
 #include "tools/format/text_format.hpp"
+#include "tools/live/read_state.hpp"
 #include "tools/serve/event_log.hpp"
 #include "tools/serve/field_schema.hpp"
 #include "tools/serve/problem.hpp"
@@ -38,6 +40,9 @@ constexpr MetricFamily kActive = {"kueue_admitted_active_workloads", MetricKind:
 constexpr MetricFamily kPromises = {"vtrain_promises", MetricKind::Gauge,
                                     "Promised deadlines: open, kept, broken, and open ones at risk."};
 constexpr MetricFamily kGpus = {"vtrain_gpus", MetricKind::Gauge, "GPUs of the cluster by use."};
+constexpr MetricFamily kDrift = {
+    "vtrain_drift_total", MetricKind::Counter,
+    "Differences from the cluster's own scheduler that were taken over, by kind."};
 constexpr MetricFamily kRedecided = {"vtrain_state_redecided_total", MetricKind::Counter,
                                      "Jobs whose decision differed when the state was read."};
 
@@ -101,6 +106,36 @@ ordered_json text_or_null(const std::optional<UnixTime>& time, std::string (*tex
   return time ? ordered_json(text_of(*time)) : ordered_json();
 }
 
+ordered_json snapshot_schema() {
+  return {
+      {"description",
+       "what a command of the scheduler prints: squeue --json, scontrol show job, kubectl get -o json; or "
+       "{\"dumps\": [\"...\", \"...\"]} with what several print at one instant"}};
+}
+
+/// The dumps in a body.
+Result<std::vector<DumpText>> dumps_in(const std::string& body) {
+  std::vector<DumpText> dumps;
+  if (!trim(body).starts_with('{')) {
+    dumps.push_back({"snapshot", body});
+    return dumps;
+  }
+  auto document = JsonDocument::parse(body, "snapshot");
+  if (!document) return fail(std::move(document.error()));
+  const nlohmann::json& root = document->root();
+  if (!root.contains("dumps")) {
+    dumps.push_back({"snapshot", body});
+    return dumps;
+  }
+  const auto bad = [&] { return fail(document->error_at(root, "dumps", "expected a list of texts")); };
+  if (!root["dumps"].is_array() || root["dumps"].empty()) return bad();
+  for (const nlohmann::json& dump : root["dumps"]) {
+    if (!dump.is_string()) return bad();
+    dumps.push_back({fmt::format("dumps[{}]", dumps.size()), dump.get<std::string>()});
+  }
+  return dumps;
+}
+
 }  // namespace
 
 Jobs::Jobs(LiveJobs& jobs, Metrics& metrics)
@@ -129,6 +164,13 @@ void Jobs::watch() {
   watch_count(kGpus, label("use", "out_of_service"),
               [](const JobCounts& counts) { return counts.gpus_out_of_service; });
   watch_count(kGpus, label("use", "all"), [](const JobCounts& counts) { return counts.gpus; });
+  for (std::size_t kind = 0; kind < static_cast<std::size_t>(DriftKind::Seen); ++kind) {
+    metrics_.watch(kDrift, label("kind", drift_kind_names()[kind]), [this, kind] {
+      const auto totals = jobs_.drift().total;
+      const auto found = totals.find(static_cast<DriftKind>(kind));
+      return found == totals.end() ? 0.0 : static_cast<double>(found->second);
+    });
+  }
   metrics_.watch(kRedecided, "", [this] { return static_cast<double>(jobs_.num_redecided()); });
 }
 
@@ -203,6 +245,16 @@ std::vector<Route> Jobs::routes() {
        .response_schema = eta_schema,
        .query = kEtaQuery,
        .handler = bound(&Jobs::eta)},
+      {.method = "PUT",
+       .path = "/v1/snapshot",
+       .role = Role::Operate,
+       .lane = Lane::Long,
+       .summary = "Take over what the cluster's own scheduler does",
+       .request_schema = snapshot_schema,
+       .body_type = "*/*",
+       .response_schema = drift_schema,
+       .max_body = std::size_t{64} << 20,
+       .handler = bound(&Jobs::take_snapshot)},
   };
 }
 
@@ -242,7 +294,7 @@ Response Jobs::submit(const Request& request) {
   ordered_json json = to_json(*decided);
   if (is_refused) {
     if (const auto earliest = jobs_.earliest_deadline(decided->job.id))
-      json["earliest_deadline"] = time_text(*earliest);
+      json["earliest_deadline"] = end_text(*earliest);
   }
   Response response = json_response(json, 201);
   response.headers.emplace_back("Location", fmt::format("/v1/jobs/{}", decided->job.id));
@@ -260,7 +312,7 @@ Response Jobs::dry_run(const JobRequest& job, const std::string& tenant) {
     ~Release() { simulations.release(); }
   } const release{simulations_};
 
-  auto [today, now] = jobs_.today();
+  auto [today, now, setting] = jobs_.today();
   AdmissionSpec spec;
   static_cast<TrainingJobSpec&>(spec) = job.spec();
   spec.tenant = tenant;
@@ -269,15 +321,14 @@ Response Jobs::dry_run(const JobRequest& job, const std::string& tenant) {
   if (*deadline == 0)
     return problem(Error{.field = "deadline", .message = "missing: a dry run answers whether it can be met"});
   spec.deadline = fmt::format("{:.9f}s", static_cast<double>(*deadline - now) / 1e9);
-  const JobsSetup setup = jobs_.setup();
-  spec.policy = setup.policy;
-  spec.placement = *parse_placement(setup.placement);
-  spec.interruption_cost = setup.interruption_cost;
+  spec.policy = setting->setup().policy;
+  spec.placement = setting->placement();
+  spec.interruption_cost = setting->setup().interruption_cost;
   spec.pricing = jobs_.pricing_arguments();
   spec.pricing.prediction_error = "empirical";
   std::vector<std::string> warnings;
   auto prepared = AdmissionRequest::prepare(std::move(spec), std::move(today), PolicyRegistry::built_in(),
-                                            warnings, jobs_.pricing());
+                                            warnings, setting->pricing());
   if (!prepared) return problem(in_field(prepared.error()));
   auto answer = (*prepared)->answer();
   if (!answer) return problem(answer.error());
@@ -322,15 +373,16 @@ Response Jobs::list(const Request& request) {
     if (!read) return problem(read.error());
     wanted = static_cast<JobPhase>(*read);
   }
-  const auto jobs = jobs_.list(below, static_cast<std::size_t>(limit) + 1, [&](const ServedJob& job) {
-    const bool is_visible = sees_all(request.caller) || job.job.tenant == request.caller.tenant;
-    return is_visible && (!wanted || job.phase == *wanted);
-  });
+  JobFilter filter{.below = below, .limit = static_cast<std::size_t>(limit) + 1, .phase = wanted};
+  if (!sees_all(request.caller)) filter.tenant = request.caller.tenant;
+  auto jobs = jobs_.list(filter);
+  if (!jobs) return problem(jobs.error());
+  const bool has_more = std::ssize(*jobs) > limit;
+  if (has_more) jobs->pop_back();
   ordered_json page = {{"jobs", ordered_json::array()}, {"next", nullptr}};
-  for (std::size_t i = 0; i < jobs.size() && i < static_cast<std::size_t>(limit); ++i)
-    page["jobs"].push_back(to_json(jobs[i]));
-  if (jobs.size() > static_cast<std::size_t>(limit))
-    page["next"] = std::to_string(jobs[static_cast<std::size_t>(limit) - 1].job.id);
+  for (const ServedJob& job : *jobs)
+    page["jobs"].push_back(to_json(job));
+  if (has_more) page["next"] = std::to_string(jobs->back().job.id);
   return json_response(page);
 }
 
@@ -402,7 +454,8 @@ Response Jobs::cluster(const Request& request) {
                           {"kept", counts.promises.kept},
                           {"broken", counts.promises.broken},
                           {"at_risk", std::move(at_risk)}}},
-                        {"gpus_over_time", std::move(planned)}});
+                        {"gpus_over_time", std::move(planned)},
+                        {"drift", to_json(cluster->drift)}});
 }
 
 Response Jobs::report_node(const Request& request) {
@@ -438,6 +491,15 @@ Response Jobs::eta(const Request& request) {
           {{"p50", text_or_null(each.end_p50, end_text)}, {"p90", text_or_null(each.end_p90, end_text)}}}});
   }
   return json_response({{"jobs", std::move(jobs)}});
+}
+
+Response Jobs::take_snapshot(const Request& request) {
+  auto dumps = dumps_in(request.body);
+  if (!dumps) return problem(dumps.error());
+  const auto state = read_live_texts(*std::move(dumps));
+  if (!state) return problem(state.error());
+  const auto drift = jobs_.reconcile(*state);
+  return drift ? json_response(to_json(*drift)) : problem(drift.error());
 }
 
 }  // namespace vtrain::serve

@@ -69,8 +69,7 @@ ordered_json operation(const Route& route) {
     json["description"] = "Needs a token with the role " + std::string(name_of(route.role)) + " or above.";
   if (auto parameters = parameters_of(route); !parameters.empty()) json["parameters"] = std::move(parameters);
   if (route.request_schema != nullptr)
-    json["requestBody"] = {{"required", true},
-                           {"content", content("application/json", route.request_schema())}};
+    json["requestBody"] = {{"required", true}, {"content", content(route.body_type, route.request_schema())}};
   const ordered_json text = {{"type", "string"}};
   json["responses"] = {
       {"200",
@@ -85,8 +84,9 @@ ordered_json operation(const Route& route) {
 
 ordered_json openapi_document(std::span<const Route> routes, std::string_view version) {
   ordered_json paths = ordered_json::object();
-  for (const Route& route : routes)
-    paths[std::string(route.path)][lower_case(route.method)] = operation(route);
+  for (const Route& route : routes) {
+    if (route.is_described) paths[std::string(route.path)][lower_case(route.method)] = operation(route);
+  }
   return {{"openapi", "3.1.0"},
           {"info",
            {{"title", "vtrain serve"},

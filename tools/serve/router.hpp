@@ -41,12 +41,15 @@ struct Route {
   std::string_view summary{};  ///< what it does, in one line
   /// JSON Schema of the body; null: the route takes none.
   nlohmann::ordered_json (*request_schema)() = nullptr;
+  /// Media type of the body; `*/*`: any, for methods that browsers send for no page of others, such as PUT.
+  std::string_view body_type = "application/json";
   /// JSON Schema of the answer; null: the answer is no JSON.
   nlohmann::ordered_json (*response_schema)() = nullptr;
   std::span<const QueryParameter> query{};            ///< values that it takes behind the path
   std::string_view media_type = "application/json";   ///< media type of the answer
   std::size_t max_body = std::size_t{1} << 20;        ///< largest body in bytes
   std::function<Response(const Request&)> handler{};  ///< runs on any thread; may throw
+  bool is_described = true;                           ///< listed in `/openapi.json`
 };
 
 /// A request that may go on: what follows from its header.

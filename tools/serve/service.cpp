@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -18,6 +20,7 @@
 #include "tools/serve/event_log.hpp"
 #include "tools/serve/kubernetes_webhook.hpp"
 #include "tools/serve/openapi.hpp"
+#include "tools/serve/page/page.hpp"
 #include "tools/serve/problem.hpp"
 #include "tools/serve/process_figures.hpp"
 
@@ -138,6 +141,8 @@ std::vector<Route> Service::routes() {
   for (Route& route : jobs_->routes())
     routes.push_back(std::move(route));
   routes.push_back(webhook_route(routes));
+  for (Route& route : page_routes())
+    routes.push_back(std::move(route));
   if (clock_.is_simulated()) {
     routes.push_back({.method = "POST",
                       .path = "/v1/clock",
@@ -163,19 +168,59 @@ Result<void> Service::open_jobs() {
                  .message = "both or none: the cluster of the jobs, and the file that keeps them"});
   }
   if (options_.cluster.empty()) return {};
-  const auto cluster = ClusterSpec::parse(options_.cluster);
-  if (!cluster) return fail(in_option("--cluster", cluster.error()));
-  options_.jobs.cluster = cluster->groups;
+  auto setting = read_setting();  // before a state is made
+  if (!setting) return fail(std::move(setting.error()));
   auto store = Store::open(options_.state);
   if (!store) return fail(std::move(store.error()));
   store_ = *std::move(store);
   auto jobs = LiveJobs::open(
-      {.setup = options_.jobs, .pricing = options_.pricing, .clock = [this] { return clock_.now(); }},
+      {.setting = *std::move(setting), .pricing = options_.pricing, .clock = [this] { return clock_.now(); }},
       *store_);
   if (!jobs) return fail(std::move(jobs.error()));
   live_jobs_ = *std::move(jobs);
   jobs_ = std::make_unique<Jobs>(*live_jobs_, metrics_);
   return {};
+}
+
+Result<std::shared_ptr<const JobSetting>> Service::read_setting() const {
+  const auto cluster = ClusterSpec::parse(options_.cluster);
+  if (!cluster) return fail(in_option("--cluster", cluster.error()));
+  JobsSetup setup = options_.jobs;
+  setup.cluster = cluster->groups;
+  return JobSetting::read(std::move(setup), options_.pricing);
+}
+
+void Service::begin_work() {
+  if (live_jobs_ == nullptr) return;
+  keeper_ = std::jthread([this](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any stops;
+    while (!stop.stop_requested()) {
+      std::unique_lock lock(mutex);
+      stops.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
+      keep_snapshot(false);
+    }
+  });
+  if (options_.follow.empty()) return;
+  follower_ =
+      std::make_unique<Follower>(options_.follow, options_.every, [this](std::vector<DumpText> texts) {
+        const auto state = read_live_texts(std::move(texts));
+        const auto drift = state ? live_jobs_->reconcile(*state) : fail(state.error());
+        if (!drift) log_event(Severity::Warning, "cannot follow", {{"what", drift.error().describe()}});
+      });
+}
+
+void Service::end_work() {
+  follower_.reset();
+  if (!keeper_.joinable()) return;
+  keeper_.request_stop();
+  keeper_.join();
+  keep_snapshot(true);
+}
+
+void Service::keep_snapshot(bool always) {
+  const auto kept = always ? live_jobs_->keep_snapshot() : live_jobs_->keep_snapshot_if_due();
+  if (!kept) log_event(Severity::Error, "cannot keep a snapshot", {{"what", kept.error().describe()}});
 }
 
 void Service::make_router() {
@@ -251,11 +296,15 @@ void Service::observe(const Exchange& exchange) {
 }
 
 Result<void> Service::reload() {
-  if (options_.tokens.empty()) return {};
-  auto tokens = Tokens::read(options_.tokens);
-  if (!tokens) return fail(std::move(tokens.error()));
-  gate_.replace(*std::move(tokens));
-  return {};
+  if (!options_.tokens.empty()) {
+    auto tokens = Tokens::read(options_.tokens);
+    if (!tokens) return fail(std::move(tokens.error()));
+    gate_.replace(*std::move(tokens));
+  }
+  if (live_jobs_ == nullptr) return {};
+  auto setting = read_setting();
+  if (!setting) return fail(std::move(setting.error()));
+  return live_jobs_->change_setting(*std::move(setting));
 }
 
 Response Service::ready() const {

@@ -161,14 +161,73 @@ Result<void> Store::replay(std::int64_t sequence,
   }
 }
 
-Result<void> Store::keep(const Snapshot& snapshot) {
+std::int64_t Store::last_appended() const {
+  const std::lock_guard lock(mutex_);
+  return next_ - 1;
+}
+
+Result<Input> Store::input(std::int64_t sequence) const {
+  const auto reader = Database::open(file_, Database::Access::Read);
+  if (!reader) return fail(reader.error());
+  auto row =
+      reader->prepare("SELECT sequence, time_ns, kind, tenant, key, body FROM input WHERE sequence = ?");
+  if (!row) return fail(std::move(row.error()));
+  row->bind(0, sequence);
+  const auto found = row->step();
+  if (!found) return fail(found.error());
+  if (!*found)
+    return fail({.kind = ErrorKind::NotFound, .file = file_.string(), .message = "has no such input"});
+  return input_of(*row);
+}
+
+Result<void> Store::keep(const Snapshot& snapshot, std::span<const PastJob> past) {
   auto writer = Database::open(file_, Database::Access::Write);
   if (!writer) return fail(std::move(writer.error()));
-  auto replace = writer->prepare("INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?)");
-  if (!replace) return fail(std::move(replace.error()));
-  replace->bind(0, snapshot.sequence);
-  replace->bind(1, std::string_view(snapshot.body));
-  return replace->run();
+  const auto write = [&]() -> Result<void> {
+    if (auto begun = writer->run("BEGIN IMMEDIATE"); !begun) return begun;
+    auto insert = writer->prepare("INSERT OR REPLACE INTO past_job VALUES (?, ?, ?, ?)");
+    if (!insert) return fail(std::move(insert.error()));
+    for (const PastJob& job : past) {
+      insert->bind(0, job.id);
+      insert->bind(1, std::string_view(job.tenant));
+      insert->bind(2, std::string_view(job.state));
+      insert->bind(3, std::string_view(job.body));
+      if (auto inserted = insert->run(); !inserted) return inserted;
+    }
+    auto replace = writer->prepare("INSERT OR REPLACE INTO snapshot VALUES (1, ?, ?)");
+    if (!replace) return fail(std::move(replace.error()));
+    replace->bind(0, snapshot.sequence);
+    replace->bind(1, std::string_view(snapshot.body));
+    if (auto replaced = replace->run(); !replaced) return replaced;
+    return writer->run("COMMIT");
+  };
+  auto written = write();
+  if (!written) static_cast<void>(writer->run("ROLLBACK"));  // there may be nothing to undo
+  return written;
+}
+
+Result<std::vector<PastJob>> Store::past(const PastQuery& query) const {
+  const auto reader = Database::open(file_, Database::Access::Read);
+  if (!reader) return fail(reader.error());
+  std::string sql = "SELECT id, tenant, state, body FROM past_job WHERE id < ?";
+  if (query.tenant) sql += " AND tenant = ?";
+  if (query.state) sql += " AND state = ?";
+  sql += " ORDER BY id DESC LIMIT ?";
+  auto rows = reader->prepare(sql);
+  if (!rows) return fail(std::move(rows.error()));
+  int place = 0;
+  rows->bind(place++, query.below);
+  if (query.tenant) rows->bind(place++, std::string_view(*query.tenant));
+  if (query.state) rows->bind(place++, std::string_view(*query.state));
+  rows->bind(place, static_cast<std::int64_t>(query.limit));
+  std::vector<PastJob> jobs;
+  for (;;) {
+    const auto more = rows->step();
+    if (!more) return fail(more.error());
+    if (!*more) return jobs;
+    jobs.push_back(
+        {.id = rows->integer(0), .tenant = rows->text(1), .state = rows->text(2), .body = rows->text(3)});
+  }
 }
 
 Result<std::optional<Snapshot>> Store::snapshot() const {

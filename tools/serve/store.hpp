@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -40,6 +41,22 @@ struct Input {
 struct Snapshot {
   std::int64_t sequence = 0;  ///< last input in it
   std::string body{};         ///< JSON
+};
+
+/// A job that is over and that the simulation has forgotten.
+struct PastJob {
+  std::int64_t id = 0;   ///< number of the job
+  std::string tenant{};  ///< its tenant
+  std::string state{};   ///< how it ended
+  std::string body{};    ///< JSON
+};
+
+/// Past jobs to look for.
+struct PastQuery {
+  std::int64_t below = 0;               ///< jobs with smaller numbers
+  std::size_t limit = 0;                ///< at most so many, the newest
+  std::optional<std::string> tenant{};  ///< of this tenant alone
+  std::optional<std::string> state{};   ///< in this state alone
 };
 
 /// Counts of what a store did.
@@ -83,8 +100,15 @@ class Store {
   Result<void> replay(std::int64_t sequence,
                       const std::function<Result<void>(std::int64_t, const Input&)>& visit) const;
 
-  /// Keeps a snapshot in place of the former one. Its inputs must be durable.
-  Result<void> keep(const Snapshot& snapshot);
+  /// Number of the last input that was appended; 0 for none.
+  std::int64_t last_appended() const;
+  /// The input of a number, which is durable.
+  Result<Input> input(std::int64_t sequence) const;
+
+  /// Keeps a snapshot in place of the former one, and jobs that are over. Its inputs must be durable.
+  Result<void> keep(const Snapshot& snapshot, std::span<const PastJob> past = {});
+  /// Past jobs, the newest first.
+  Result<std::vector<PastJob>> past(const PastQuery& query) const;
   /// The snapshot that was kept last; none without one.
   Result<std::optional<Snapshot>> snapshot() const;
 

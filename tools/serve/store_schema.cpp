@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 2> kUpgrades = {
+constexpr std::array<std::string_view, 3> kUpgrades = {
     R"(CREATE TABLE input (
          sequence INTEGER PRIMARY KEY,
          time_ns INTEGER NOT NULL,
@@ -34,6 +34,13 @@ constexpr std::array<std::string_view, 2> kUpgrades = {
          sequence INTEGER NOT NULL,
          body TEXT NOT NULL
        ) STRICT;)",
+    R"(CREATE TABLE past_job (
+         id INTEGER PRIMARY KEY,
+         tenant TEXT NOT NULL,
+         state TEXT NOT NULL,
+         body TEXT NOT NULL
+       ) STRICT;
+       CREATE INDEX past_job_tenant ON past_job (tenant, id);)",
 };
 
 /// Modes of the journal, which stays in the file, and of commits.
