@@ -70,8 +70,10 @@ Result<Struct> read_body(const std::string& body, std::span<const Field<Struct>>
   return read;
 }
 
-/// Options of the command line are fields here: `--global-batch` is `global_batch`.
+/// Errors of the body. Options of the command line are fields here: `--global-batch` is `global_batch`.
 Error in_field(Error error) {
+  if (error.kind == ErrorKind::NotFound)
+    error.kind = ErrorKind::InvalidInput;  // a model, not what the path names
   if (error.field.starts_with("--")) {
     error.field.erase(0, 2);
     std::ranges::replace(error.field, '-', '_');
@@ -323,6 +325,7 @@ Response Jobs::dry_run(const JobRequest& job, const std::string& tenant) {
   spec.deadline = fmt::format("{:.9f}s", static_cast<double>(*deadline - now) / 1e9);
   spec.policy = setting->setup().policy;
   spec.placement = setting->placement();
+  spec.promises_at_once = true;
   spec.interruption_cost = setting->setup().interruption_cost;
   spec.pricing = jobs_.pricing_arguments();
   spec.pricing.prediction_error = "empirical";

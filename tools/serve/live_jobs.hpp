@@ -128,8 +128,8 @@ class LiveJobs {
   Result<std::vector<ServedJob>> list(const JobFilter& filter);
   /// Expected course of a live job; none for others.
   Result<std::optional<JobForecast>> forecast(std::int64_t id);
-  /// The earliest deadline with which a refused job would be promised now; none if there is none, or another
-  /// search is under way.
+  /// The earliest deadline, to the minute, with which a refused job would be promised now; none if there is
+  /// none, or another search is under way.
   std::optional<UnixTime> earliest_deadline(std::int64_t id);
   /// Likely starts and ends of live jobs, if nobody else comes: of one job, or of all.
   Result<std::vector<JobTimes>> likely_times(std::optional<std::int64_t> id);

@@ -53,7 +53,8 @@ ServedJob LiveJobs::view(const Record& record) const {
     const LiveJob live = simulation.live_job(record.simulated);
     job.held_gpus = live.num_gpus.value;
     if (live.has_started) job.started = unix_time(outcome.start);
-    job.progress = simulation.part_done(record.simulated, sim_time(now_));
+    const double part = simulation.part_done(record.simulated, sim_time(now_));
+    job.progress = record.known.report.progress_at(part);
     return job;
   }
   if (outcome.start != SimTime{} || outcome.attained.count() > 0) job.started = unix_time(outcome.start);
@@ -187,16 +188,24 @@ Result<ServedCluster> LiveJobs::cluster() {
 }
 
 std::optional<UnixTime> LiveJobs::earliest_deadline(std::int64_t id) {
-  const std::shared_lock lock(mutex_);
-  const auto found = records_.find(id);
-  if (found == records_.end() || !found->second.simulated) return std::nullopt;
   const std::unique_lock searching(search_mutex_, std::try_to_lock);
   if (!searching.owns_lock()) return std::nullopt;
-  Job job = simulation_.admission->simulation().workload().jobs[found->second.simulated.value];
-  job.submit = sim_time(now_);
+  std::unique_lock lock(mutex_);
+  const auto found = records_.find(id);
+  if (found == records_.end()) return std::nullopt;
+  const Workload alone = workload_of(found->second.known.job, now_, origin_);
+  ClusterToday today = simulation_.admission->today();
+  const std::shared_ptr<const JobSetting> setting = setting_;
+  lock.unlock();
+  // A simulation of its own, so that nobody waits for the search.
+  auto simulation = setting->begin(std::move(today));
+  if (!simulation) return std::nullopt;
+  Admission& admission = *simulation->admission;
+  Job job = admission.adopt(alone, alone.jobs.front());
+  simulation->speeds->know(admission.next_number(), admission.simulation().workload(), job);
   constexpr auto kLongestSearch = std::chrono::hours(24 * 365);
-  const auto answer = find_earliest_deadline(*simulation_.admission, job.name, job, std::chrono::minutes(1),
-                                             job.submit + kLongestSearch);
+  const auto answer =
+      find_earliest_deadline(admission, job.name, job, std::chrono::minutes(1), job.submit + kLongestSearch);
   if (!answer || !*answer) return std::nullopt;
   return unix_time(job.deadline);
 }
