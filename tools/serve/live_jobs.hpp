@@ -165,6 +165,9 @@ class LiveJobs {
   Result<void> tell(const Fact& fact);
   Result<Record*> record_of(std::int64_t id);
   ServedJob view(const Record& record) const;
+  /// Has the simulation know the speeds of a job once more, as those of the next job. Returns that job's
+  /// number and the setting; no setting: the job is forgotten.
+  std::pair<JobId, std::shared_ptr<const JobSetting>> know_next(std::int64_t id);
   std::vector<ServedNode> nodes() const;
   JobCounts count() const;
   UnixTime time_now() const { return std::max(options_.clock(), now_); }

@@ -182,12 +182,25 @@ Result<ServedCluster> LiveJobs::cluster() {
   return cluster;
 }
 
-std::optional<UnixTime> LiveJobs::earliest_deadline(std::int64_t id) {
-  const std::shared_lock lock(mutex_);
+std::pair<JobId, std::shared_ptr<const JobSetting>> LiveJobs::know_next(std::int64_t id) {
+  const std::unique_lock lock(mutex_);
   const auto found = records_.find(id);
-  if (found == records_.end() || !found->second.simulated) return std::nullopt;
+  if (found == records_.end() || !found->second.simulated) return {};
+  const Workload& workload = simulation_.admission->simulation().workload();
+  const JobId next = simulation_.admission->next_number();
+  simulation_.speeds->know(next, workload, workload.jobs[found->second.simulated.value]);
+  return {next, setting_};
+}
+
+std::optional<UnixTime> LiveJobs::earliest_deadline(std::int64_t id) {
   const std::unique_lock searching(search_mutex_, std::try_to_lock);
   if (!searching.owns_lock()) return std::nullopt;
+  const auto [next, setting] = know_next(id);
+  const std::shared_lock lock(mutex_);
+  // Another job may have come meanwhile, or another cluster.
+  if (setting != setting_ || simulation_.admission->next_number() != next) return std::nullopt;
+  const auto found = records_.find(id);
+  if (found == records_.end() || !found->second.simulated) return std::nullopt;
   Job job = simulation_.admission->simulation().workload().jobs[found->second.simulated.value];
   job.submit = sim_time(now_);
   constexpr auto kLongestSearch = std::chrono::hours(24 * 365);
