@@ -93,6 +93,14 @@ bool sees_all(const Caller& caller) {
   return caller.role >= Role::Operate;
 }
 
+/// Has jobs of other tenants share a name that tells nothing.
+void hide_others(Workload& workload, std::string_view tenant) {
+  const TenantId own = workload.tenant(tenant);
+  for (Job& job : workload.jobs) {
+    if (job.tenant != own) job.name = "of another tenant";
+  }
+}
+
 Error not_found(std::string_view id) {
   return {.kind = ErrorKind::NotFound, .message = fmt::format("there is no job {}", printable(id))};
 }
@@ -228,7 +236,7 @@ Response Jobs::submit(const Request& request) {
   if (!body->tenant.empty() && body->tenant != request.caller.tenant && !sees_all(request.caller))
     return problem(403, "the token is of another tenant");
   const std::string tenant = body->tenant.empty() ? request.caller.tenant : body->tenant;
-  if (body->dry_run) return dry_run(*body, tenant);
+  if (body->dry_run) return dry_run(*body, tenant, request.caller);
   if (const auto checked = check_name("Idempotency-Key", request.head.idempotency_key); !checked)
     return problem(checked.error());
   const auto begin = std::chrono::steady_clock::now();
@@ -249,7 +257,7 @@ Response Jobs::submit(const Request& request) {
   return response;
 }
 
-Response Jobs::dry_run(const JobRequest& job, const std::string& tenant) {
+Response Jobs::dry_run(const JobRequest& job, const std::string& tenant, const Caller& caller) {
   constexpr int kMostWaiting = 32;
   if (waiting_simulations_ >= kMostWaiting) return busy();
   ++waiting_simulations_;
@@ -261,6 +269,7 @@ Response Jobs::dry_run(const JobRequest& job, const std::string& tenant) {
   } const release{simulations_};
 
   auto [today, now, setting] = jobs_.today();
+  if (!sees_all(caller)) hide_others(today.workload, caller.tenant);
   AdmissionSpec spec;
   static_cast<TrainingJobSpec&>(spec) = job.spec();
   spec.tenant = tenant;
