@@ -93,6 +93,12 @@ bool sees_all(const Caller& caller) {
   return caller.role >= Role::Operate;
 }
 
+/// Of the answer to a dry run: that of `vtrain admit --json`.
+ordered_json dry_run_schema() {
+  ordered_json answer = {{"type", "string"}, {"enum", {"yes", "no"}}, {"description", "of a dry run"}};
+  return {{"type", "object"}, {"properties", {{"answer", std::move(answer)}}}};
+}
+
 /// Has jobs of other tenants share a name that tells nothing.
 void hide_others(Workload& workload, std::string_view tenant) {
   const TenantId own = workload.tenant(tenant);
@@ -151,7 +157,8 @@ std::vector<Route> Jobs::routes() {
        .lane = Lane::Durable,
        .summary = "Admit a training job, or refuse it",
        .request_schema = [] { return object_schema(job_request_fields()); },
-       .response_schema = job_schema,
+       .response_schema = dry_run_schema,
+       .created_schema = job_schema,
        .max_body = kSmallBody,
        .handler = bound(&Jobs::submit)},
       {.method = "GET",
