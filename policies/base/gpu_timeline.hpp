@@ -1,8 +1,12 @@
 /// Numbers of GPUs over time.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace vtrain {
@@ -65,6 +69,20 @@ class GpuTimeline {
   /// Returns the fewest GPUs where the sum changes something. No step changes nothing, before and after.
   /// O(log steps + changed steps).
   std::int64_t add_part(const GpuTimeline& part, Time part_until, std::int64_t times);
+
+  /// Lists the members for `core/io/json_members.hpp`.
+  template <class Archive>
+  void members(Archive& archive) {
+    std::vector<std::pair<Time, std::int64_t>> pairs;
+    for (const Step& step : steps_)
+      pairs.emplace_back(step.time, step.gpus);
+    archive("steps", pairs);
+    archive.check(std::ranges::is_sorted(pairs, std::less_equal{}, &std::pair<Time, std::int64_t>::first),
+                  "steps", "ascending times");
+    steps_.clear();
+    for (const auto& [time, gpus] : pairs)
+      steps_.push_back({time, gpus});
+  }
 
  private:
   std::vector<Step>::iterator lower_bound(Time time);

@@ -6,6 +6,7 @@
 
 #include "policies/base/earliest_deadline.hpp"
 #include "policies/base/policies.hpp"
+#include "policies/elasticflow/plans_memory.hpp"
 #include "policies/promises/promise_policy.hpp"
 #include "sched/cluster/cluster.hpp"
 #include "sched/disruption/interruption_cost.hpp"
@@ -29,6 +30,11 @@ class CostedElasticFlow final : public Policy {
                                              std::span<const JobId> live) const override {
     return chosen_->memory(view, live);
   }
+  Result<std::shared_ptr<const PolicyMemory>> read_memory(const nlohmann::json& memory,
+                                                          const SimulationState& state) const override {
+    auto read = free_.read_memory(memory, state);
+    return read || read.error().field != "kind" ? read : costed_.read_memory(memory, state);
+  }
   bool gives_promises() const override { return true; }
   void schedule(SchedulingPass& pass) override { chosen_->schedule(pass); }
   ProgressRule progress_rule() const override { return ProgressRule::Policy; }
@@ -50,15 +56,9 @@ class CostedElasticFlow final : public Policy {
 
 }  // namespace
 
-/// Memory with the plans of the last decision, which jobs keep where new ones are late.
-struct ElasticFlow::PlansMemory final : Memory {
-  std::vector<SharePlanner::Plans> plans{};  ///< by type
-  std::optional<WholeSeconds> next_change{};
-};
-
 std::shared_ptr<const PolicyMemory> ElasticFlow::memory(const SchedulingPass& view,
                                                         std::span<const JobId> live) const {
-  auto memory = std::make_shared<PlansMemory>();
+  auto memory = std::make_shared<PlansMemory>(slot());
   if (!options_.keeps_plans() || !remember(view, live, *memory)) return {};
   for (const SharePlanner& planner : planners_) {
     memory->plans.push_back(planner.plans());
@@ -74,7 +74,7 @@ std::shared_ptr<const PolicyMemory> ElasticFlow::memory(const SchedulingPass& vi
 
 void ElasticFlow::begin(const SchedulingPass& view) {
   SlottedPolicy::begin(view);
-  const auto* const memory = dynamic_cast<const PlansMemory*>(view.memory());
+  const auto* const memory = dynamic_cast<const PlansMemory*>(memory_of(view));
   if (memory == nullptr) return;
   planners_.resize(memory->plans.size());
   for (std::size_t type = 0; type < planners_.size(); ++type) {

@@ -72,6 +72,8 @@ class ElasticFlow final : public SlottedPolicy {
   bool can_begin_with_jobs() const override { return options_.keeps_plans(); }
   std::shared_ptr<const PolicyMemory> memory(const SchedulingPass& view,
                                              std::span<const JobId> live) const override;
+  Result<std::shared_ptr<const PolicyMemory>> read_memory(const nlohmann::json& memory,
+                                                          const SimulationState& state) const override;
   bool gives_promises() const override { return true; }
 
  private:

@@ -79,6 +79,12 @@ bool SharePlanner::is_hopeless(const SlottedJob& job) const {
 }
 
 std::size_t SharePlanner::keep_plan(std::size_t late) {
+  const auto last = std::span(last_jobs_).first(num_last_);
+  const auto former = std::ranges::lower_bound(last, planned()[late].id, {}, &PlannedJob::id);
+  if (former == last.end() || former->id != planned()[late].id) {
+    planned()[late].is_lost = true;
+    return late + 1 + plan(planned().subspan(late + 1), free_, true);
+  }
   context_.past_slot = (context_.now - slots_from_) % context_.slot;
   fill_.set_context(context_);
   const std::span<PlannedJob> all = planned();
@@ -86,8 +92,7 @@ std::size_t SharePlanner::keep_plan(std::size_t late) {
   const auto from = all.begin() + static_cast<std::ptrdiff_t>(late);
   std::rotate(all.begin() + static_cast<std::ptrdiff_t>(num_kept_), from, from + 1);
   PlannedJob& kept = all[num_kept_];
-  const auto last = std::span(last_jobs_).first(num_last_);
-  kept.plan = std::ranges::lower_bound(last, kept.id, {}, &PlannedJob::id)->plan;
+  kept.plan = former->plan;
   kept.plan.gpus.begin_at(context_.now);
   kept.booked_until = kept.plan.end;
   kept.free_before.clear();

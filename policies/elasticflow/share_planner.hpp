@@ -53,7 +53,7 @@ class SharePlanner {
  private:
   std::span<PlannedJob> planned() { return std::span(jobs_).first(num_live_); }
   /// Gives the job at a place of the order its plan of the last decision, and plans all others again after
-  /// it. Returns the place of the first one that is late then.
+  /// it. Returns the place of the first one that is late then. A job without such a plan stays late.
   std::size_t keep_plan(std::size_t late);
   /// True if a job cannot be in time on any number of GPUs, where such jobs are planned last.
   bool is_hopeless(const SlottedJob& job) const;

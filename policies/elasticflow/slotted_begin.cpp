@@ -14,13 +14,14 @@ bool SlottedPolicy::remember(const SchedulingPass& view, std::span<const JobId> 
   };
   const auto is_live = [&](std::uint32_t id) { return std::ranges::binary_search(live, JobId(id)); };
   if (!std::ranges::all_of(live_, is_live)) return false;
-  memory.jobs.resize(live.size());
+  if (const GpusByType* const by_type = types(view))
+    memory.total.assign(by_type->total().begin(), by_type->total().end());
   for (std::size_t place = 0; place < live.size(); ++place) {
     const std::uint32_t id = live[place].value;
-    if (id >= jobs_.size()) continue;
-    memory.jobs[place] = jobs_[id];
-    memory.jobs[place].job = JobId(static_cast<std::uint32_t>(place));
-    memory.jobs[place].levels = memory.jobs[place].base_levels = nullptr;
+    if (id >= jobs_.size() || !jobs_[id].job) continue;
+    SlottedJob& known = memory.jobs.emplace_back(jobs_[id]);
+    known.job = JobId(static_cast<std::uint32_t>(place));
+    known.levels = known.base_levels = nullptr;
   }
   for (const std::uint32_t id : live_)
     memory.live.push_back(place_of(JobId(id)));
@@ -41,7 +42,7 @@ bool SlottedPolicy::remember(const SchedulingPass& view, std::span<const JobId> 
 void SlottedPolicy::begin(const SchedulingPass& view) {
   jobs_.resize(view.jobs().size());
   cluster_gpus_ = view.total_gpus().value;
-  if (const auto* const memory = dynamic_cast<const Memory*>(view.memory())) return take_over(view, *memory);
+  if (const Memory* const memory = memory_of(view)) return take_over(view, *memory);
   forget_changed(view);
   std::vector<JobId> unknown(view.running().begin(), view.running().end());
   unknown.insert(unknown.end(), view.waiting().begin(), view.waiting().end());
@@ -56,11 +57,19 @@ void SlottedPolicy::begin(const SchedulingPass& view) {
   if (!live_.empty() && !disrupted_at_) disrupted_at_ = to_whole_seconds(view.now());
 }
 
+const SlottedPolicy::Memory* SlottedPolicy::memory_of(const SchedulingPass& view) const {
+  const auto* const memory = dynamic_cast<const Memory*>(view.memory());
+  if (memory == nullptr) return nullptr;
+  const GpusByType* const by_type = types(view);
+  const auto total =
+      by_type != nullptr ? std::span<const std::int64_t>(by_type->total()) : std::span<const std::int64_t>();
+  return std::ranges::equal(memory->total, total) ? memory : nullptr;
+}
+
 void SlottedPolicy::take_over(const SchedulingPass& view, const Memory& memory) {
-  for (std::size_t id = 0; id < memory.jobs.size(); ++id) {
-    SlottedJob& job = jobs_[id];
-    job = memory.jobs[id];
-    if (!job.job) continue;
+  for (const SlottedJob& known : memory.jobs) {
+    SlottedJob& job = jobs_[known.job.value];
+    job = known;
     find_levels(view, job);
     if (job.type) use_type(view, job, *job.type);
     // What it has done since the last decision is still to be counted.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -56,6 +57,15 @@ class SlottedArrivals {
   void forget_if(Forgotten forgotten) {
     std::erase_if(jobs_, forgotten);
   }
+  /// Lists the members for `core/io/json_members.hpp`.
+  template <class Archive>
+  void members(Archive& archive) {
+    archive("due_s", due_);
+    archive("jobs", jobs_, {});
+    archive.check(std::ranges::is_sorted(jobs_, std::less_equal{}), "jobs", "ascending numbers");
+  }
+  /// The collected jobs.
+  std::span<const JobId> jobs() const { return jobs_; }
   /// Gives each job another number.
   template <class NumberOf>
   void renumber(NumberOf number_of) {
@@ -89,6 +99,8 @@ struct SlottedJob {
   WholeSeconds end = 0;                    ///< planned time at which it is considered again
   std::optional<WholeSeconds> finished{};  ///< planned end of its work, if that is not `end`
 
+  template <class Archive>
+  void members(Archive& archive);
   double speed(std::int64_t num_gpus) const {
     return levels->iterations_per_s(GpuCount(static_cast<std::int32_t>(num_gpus)));
   }
@@ -176,17 +188,28 @@ class SlottedPolicy : public Policy {
 
   /// All that decisions depend on. Jobs have their places among the live ones as ids, and no levels.
   struct Memory : PolicyMemory {
-    bool disrupted = false;          ///< work is booked as the simulation counts it
-    std::vector<SlottedJob> jobs{};  ///< by place
+    explicit Memory(WholeSeconds slot) : arrivals(slot) {}
+
+    std::vector<std::int64_t> total{};  ///< GPUs by type; empty if the policy takes all as alike
+    bool disrupted = false;             ///< work is booked as the simulation counts it
+    std::vector<SlottedJob> jobs{};     ///< jobs that it knows
     std::vector<std::uint32_t> live{};
     std::vector<std::uint32_t> planned{};
-    SlottedArrivals arrivals{0};
+    SlottedArrivals arrivals;
     std::optional<WholeSeconds> last_decision{};
     std::optional<WholeSeconds> disrupted_at{};
     std::vector<std::pair<std::uint32_t, std::int64_t>> refused{};
     bool refused_again = false;
     std::optional<WholeSeconds> standstill{};
+
+    /// Lists the members for `core/io/json_members.hpp`.
+    template <class Archive>
+    void members(Archive& archive);
+    /// The first value that contradicts others or the state, if any.
+    std::optional<Error> contradiction(const SimulationState& state) const;
   };
+  /// The memory that a simulation begins with, if it is of a policy like this one and of such a cluster.
+  const Memory* memory_of(const SchedulingPass& view) const;
   /// Writes the memory of this class. False if the jobs are not those of the last pass.
   bool remember(const SchedulingPass& view, std::span<const JobId> live, Memory& memory) const;
 

@@ -1,26 +1,14 @@
 /// Beginnings of `PromisePolicy`: with an empty cluster, with jobs, and again after facts.
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
 #include <utility>
 
 #include "policies/list/gpu_pool.hpp"
-#include "policies/promises/promise_policy.hpp"
+#include "policies/promises/promise_memory.hpp"
 #include "sched/simulation/gpus_by_type.hpp"
 
 namespace vtrain {
-
-/// All that later passes depend on. Jobs have their places among the live ones as ids.
-struct PromisePolicy::Memory final : PolicyMemory {
-  PlanTime now = 0;
-  PlanTime last_pass = 0;
-  bool any_gpus = true;
-  std::vector<std::int64_t> total{};
-  PlanCalendar calendar{};
-  std::vector<LiveJob> jobs{};
-  std::map<std::string, double> tenant_gpu_s{};
-};
 
 std::shared_ptr<const PolicyMemory> PromisePolicy::memory(const SchedulingPass& view,
                                                           std::span<const JobId> live) const {
@@ -30,7 +18,6 @@ std::shared_ptr<const PolicyMemory> PromisePolicy::memory(const SchedulingPass& 
   memory->last_pass = last_pass_;
   memory->any_gpus = any_gpus_;
   memory->total = total_;
-  memory->calendar = calendar_;
   for (const LiveJob& job : jobs_) {
     const auto place = std::ranges::lower_bound(live, job.id);
     // A fact may have ended a job since the last pass.
@@ -93,8 +80,11 @@ void PromisePolicy::take_over(const SchedulingPass& view, const Memory& memory) 
   now_ = memory.now;
   last_pass_ = memory.last_pass;
   any_gpus_ = memory.any_gpus;
-  calendar_ = memory.calendar;
   jobs_ = memory.jobs;
+  // The calendar is what the plans leave.
+  calendar_.assign(now_, total_);
+  for (const LiveJob& job : jobs_)
+    calendar_.add(job.plan, job.gears);
   const std::vector<std::string>& tenants = view.tenant_names().names();
   for (std::uint32_t tenant = 0; tenant < tenants.size(); ++tenant) {
     const auto used = memory.tenant_gpu_s.find(tenants[tenant]);

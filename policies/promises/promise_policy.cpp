@@ -204,15 +204,22 @@ std::vector<Gear> PromisePolicy::gears_of(const SchedulingPass& pass, JobId id,
   return gears;
 }
 
+void PromisePolicy::LiveJob::take_gears() {
+  least = gears.front().gpus.gpus.value;
+  fastest = 0;
+  for (const Gear& each : gears) {
+    least = std::min<std::int64_t>(least, each.gpus.gpus.value);
+    fastest = std::max(fastest, each.speed);
+  }
+}
+
 PromisePolicy::LiveJob PromisePolicy::job_of(const SchedulingPass& pass, JobId id) const {
   const Job& job = pass.job(id);
   LiveJob live;
   live.id = id;
   live.gears = gears_of(pass, id, pass.held(id));
   if (live.gears.empty()) return live;
-  live.least =
-      std::ranges::min(live.gears, {}, [](const Gear& gear) { return gear.gpus.gpus; }).gpus.gpus.value;
-  live.fastest = std::ranges::max(live.gears, {}, &Gear::speed).speed;
+  live.take_gears();
   live.run_time = time_on_gpus(job);
   live.booked = pass.work_done(id);
   live.left =

@@ -56,6 +56,8 @@ class PromisePolicy final : public Policy {
   bool can_begin_with_jobs() const override { return true; }
   std::shared_ptr<const PolicyMemory> memory(const SchedulingPass& view,
                                              std::span<const JobId> live) const override;
+  Result<std::shared_ptr<const PolicyMemory>> read_memory(const nlohmann::json& memory,
+                                                          const SimulationState& state) const override;
   bool gives_promises() const override { return true; }
   void schedule(SchedulingPass& pass) override;
   ProgressRule progress_rule() const override { return ProgressRule::Policy; }
@@ -107,6 +109,10 @@ class PromisePolicy final : public Policy {
     bool is_tried = false;         ///< it was stopped or could not start, and is not considered again
     std::uint32_t rank = kNoRank;  ///< place in the order of the last pass
 
+    template <class Archive>
+    void members(Archive& archive);
+    /// Sets what follows from the gears.
+    void take_gears();
     bool runs() const { return gear != kNoGear; }
     bool promised() const { return plan.kind != WorkPlan::Kind::None; }
     bool has_deadline() const { return deadline != kNever; }
@@ -114,6 +120,9 @@ class PromisePolicy final : public Policy {
 
   struct Memory;
 
+  /// The first value of a memory that contradicts others or the state, if any.
+  static std::optional<Error> contradiction(const Memory& memory, const SimulationState& state);
+  static const char* contradiction(const Memory& memory, const LiveJob& job, const SimulationState& state);
   /// Takes over what another policy remembers.
   void take_over(const SchedulingPass& view, const Memory& memory);
   /// A job that waits or runs, as it shows itself.

@@ -46,8 +46,17 @@ class GpuTime {
   }
   /// Appends GPU-seconds with as many digits as needed.
   void append_to(std::string& out) const;
+  /// Lists the members for `core/io/json_members.hpp`.
+  template <class Archive>
+  void members(Archive& archive) {
+    archive("seconds", seconds_, 0);
+    archive("trillionths", trillionths_, 0);
+    archive.check(seconds_ >= 0 && seconds_ <= kMostRead, "seconds", "0 to 2^61");
+    archive.check(trillionths_ >= 0 && trillionths_ < kPerSecond, "trillionths", "0 to a trillion");
+  }
 
  private:
+  static constexpr std::int64_t kMostRead = std::int64_t{1} << 61;
   static constexpr std::int64_t kNsPerSecond = 1'000'000'000;
   static constexpr std::int64_t kPerNs = 1'000;
   static constexpr std::int64_t kPerSecond = kNsPerSecond * kPerNs;

@@ -18,6 +18,14 @@ struct SegmentSpeed {
   std::int64_t packed = kFull;  ///< speed on a packed gang of equal size and type; at least `here`
 
   friend bool operator==(const SegmentSpeed&, const SegmentSpeed&) = default;
+  /// Lists the members for `core/io/json_members.hpp`.
+  template <class Archive>
+  void members(Archive& archive) {
+    archive("here", here, kFull);
+    archive("packed", packed, kFull);
+    archive.check(here >= 1, "here", "at least 1");
+    archive.check(packed >= 1, "packed", "at least 1");
+  }
 };
 
 /// One segment of a job, as a function of the time for which it has held the gang. First comes `setup`,
@@ -49,6 +57,22 @@ struct SegmentTiming {
   /// Time for which the gang is held until `work`, which is not negative, is done. No checkpoint is written
   /// at its very end. `SimDuration::max()` if it exceeds the range of the clock.
   SimDuration time_for(SimDuration work) const;
+
+  friend bool operator==(const SegmentTiming&, const SegmentTiming&) = default;
+  /// Lists the members for `core/io/json_members.hpp`.
+  template <class Archive>
+  void members(Archive& archive) {
+    constexpr std::int64_t kLongest = std::int64_t{1} << 61;  // of which two make a period
+    const auto is_time = [](SimDuration time) { return time.count() >= 0 && time.count() <= kLongest; };
+    archive("setup_ns", setup, SimDuration(0));
+    archive("interval_ns", interval, kNoCheckpoints);
+    archive("checkpoint_ns", checkpoint, SimDuration(0));
+    archive("speed", speed, SegmentSpeed{});
+    archive.check(is_time(setup), "setup_ns", "0 to 2^61");
+    archive.check(interval == kNoCheckpoints || (interval.count() > 0 && is_time(interval)), "interval_ns",
+                  "1 to 2^61");
+    archive.check(is_time(checkpoint), "checkpoint_ns", "0 to 2^61");
+  }
 
  private:
   /// Time spent in training by then, and its part before the last complete checkpoint.

@@ -62,14 +62,21 @@ class BuddyPlacement final : public NodePlacement {
   }
 
   bool reacquire(const GangRequest& request, const std::vector<NodeShare>& shares) override {
-    const bool free = std::ranges::all_of(shares, [this](const NodeShare& share) {
-      const Home home = home_of_[share.node.value];
-      return rows_[home.row].all_free({home.place, share.first_gpu, share.gpus.value});
-    });
-    if (!free) return false;
-    for (const NodeShare& share : shares) {
-      const Home home = home_of_[share.node.value];
-      rows_[home.row].reacquire({home.place, share.first_gpu, share.gpus.value});
+    const auto piece_of = [this](const NodeShare& share) {
+      return BuddyBlocks::Piece{home_of_[share.node.value].place, share.first_gpu, share.gpus.value};
+    };
+    // One after the other, as pieces that overlap must be refused.
+    for (auto share = shares.begin(); share != shares.end(); ++share) {
+      BuddyBlocks& row = rows_[home_of_[share->node.value].row];
+      if (row.all_free(piece_of(*share))) {
+        row.reacquire(piece_of(*share));
+        continue;
+      }
+      while (share != shares.begin()) {
+        --share;
+        rows_[home_of_[share->node.value].row].give_back(piece_of(*share));
+      }
+      return false;
     }
     free_ -= request.num_gpus;
     return true;

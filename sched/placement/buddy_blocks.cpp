@@ -120,6 +120,7 @@ void BuddyBlocks::give_back(const Piece& piece) {
 }
 
 bool BuddyBlocks::all_free(const Piece& piece) const {
+  if (piece.first_gpu < 0 || piece.gpus > gpus_per_node_ - piece.first_gpu) return false;
   const auto first = held_.begin() + static_cast<std::ptrdiff_t>(place_of(piece.node, piece.first_gpu));
   return std::find(first, first + piece.gpus, true) == first + piece.gpus;
 }

@@ -32,7 +32,7 @@ class BuddyBlocks {
   void take(std::int32_t gpus, std::vector<Piece>& pieces);
   /// Returns GPUs of a node to the free blocks.
   void give_back(const Piece& piece);
-  /// True if no gang holds any of these GPUs.
+  /// True if the node has these GPUs and no gang holds any of them.
   bool all_free(const Piece& piece) const;
   /// Takes exactly these GPUs, which are free.
   void reacquire(const Piece& piece);

@@ -36,6 +36,10 @@ class TopologyPlacement : public NodePlacement {
 
   bool reacquire(const GangRequest&, const std::vector<NodeShare>& shares) final {
     const bool free = std::ranges::all_of(shares, [this](const NodeShare& share) {
+      const Node& node = table_[share.node.value];
+      if (share.first_gpu < 0 || share.first_gpu >= node.num_gpus ||
+          share.first_gpu % node.gpus_per_island != 0)
+        return false;
       return share.gpus.value <= topology_.free_in_island(island_of(share));
     });
     if (!free) return false;

@@ -86,8 +86,9 @@ class CountByTypePlacement final : public CountPlacement {
     CountPlacement::release(request, shares);
   }
   bool reacquire(const GangRequest& request, const std::vector<NodeShare>& shares) override {
-    const bool free = std::ranges::all_of(
-        shares, [this](const NodeShare& share) { return share.gpus.value <= free_[share.node.value]; });
+    const bool free = std::ranges::all_of(shares, [this](const NodeShare& share) {
+      return share.first_gpu == 0 && share.gpus.value <= free_[share.node.value];
+    });
     if (!free) return false;
     for (const NodeShare& share : shares)
       free_[share.node.value] -= share.gpus.value;

@@ -140,6 +140,9 @@ void SharedNodes::give_back_part(std::uint32_t node, std::int32_t number, std::i
 void SharedNodes::reacquire_part(std::uint32_t node, std::int32_t number, std::int16_t gpu_share) {
   leave(node);
   Record& record = records_[node];
+  // A simulation may begin with gangs, whose numbers no GPU has had yet.
+  if (static_cast<std::size_t>(number) >= record.parts.size())
+    record.parts.resize(static_cast<std::size_t>(number) + 1, kWholeGpu);
   if (record.parts[static_cast<std::size_t>(number)] == kWholeGpu) --record.whole_gpus;
   cut(record, static_cast<std::size_t>(number), gpu_share);
   join(node);
@@ -292,8 +295,13 @@ void SharingPlacement::release(const GangRequest& request, const std::vector<Nod
 
 bool SharingPlacement::reacquire(const GangRequest& request, const std::vector<NodeShare>& shares) {
   std::int32_t whole_gpus = 0;  // of the one node that a gang of parts is on
+  const bool has_parts = !shares.empty() && shares.front().first_gpu != NodeShare::kNoNumber;
   const bool free = std::ranges::all_of(shares, [&](const NodeShare& share) {
     const std::uint32_t node = share.node.value;
+    if (has_parts && (share.node != shares.front().node || share.gpus.value != 1 || share.first_gpu < 0 ||
+                      share.first_gpu >= table_[node].num_gpus))
+      return false;
+    if (!has_parts && share.first_gpu != NodeShare::kNoNumber) return false;
     if (share.first_gpu == NodeShare::kNoNumber) return share.gpus.value <= nodes_.whole_gpus(node);
     const std::int16_t part = nodes_.free_part(node, share.first_gpu);
     if (part == kWholeGpu) return ++whole_gpus <= nodes_.whole_gpus(node);

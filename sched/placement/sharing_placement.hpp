@@ -79,7 +79,9 @@ class SharedNodes {
   /// Free thousandths of the GPU that last had this number. `kWholeGpu` if the number is unused: any whole
   /// GPU may get it.
   std::int16_t free_part(std::uint32_t node, std::int32_t number) const {
-    return records_[node].parts[static_cast<std::size_t>(number)];
+    const std::vector<std::int16_t>& parts = records_[node].parts;
+    const auto place = static_cast<std::size_t>(number);
+    return place < parts.size() ? parts[place] : kWholeGpu;
   }
 
   /// GPUs in service that are at least partly free.

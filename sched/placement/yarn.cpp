@@ -118,7 +118,7 @@ class YarnPlacement final : public NodePlacement {
   bool reacquire(const GangRequest&, const std::vector<NodeShare>& shares) override {
     const bool free = std::ranges::all_of(shares, [this](const NodeShare& share) {
       const Home& home = homes_[share.node.value];
-      return share.gpus.value <= free_by_type_[home.type].at(home.place);
+      return share.first_gpu == 0 && share.gpus.value <= free_by_type_[home.type].at(home.place);
     });
     if (!free) return false;
     for (const NodeShare& share : shares)

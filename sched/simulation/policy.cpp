@@ -1,5 +1,7 @@
 #include "sched/simulation/policy.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "sched/simulation/gpus_by_type.hpp"
 
 namespace vtrain {
@@ -15,6 +17,11 @@ Allocation SchedulingPass::held(JobId job) const {
     type = here;
   }
   return {all.gpus, type};
+}
+
+Result<std::shared_ptr<const PolicyMemory>> Policy::read_memory(const nlohmann::json& /*memory*/,
+                                                                const SimulationState& /*state*/) const {
+  return fail({.message = "the policy keeps no memory"});
 }
 
 }  // namespace vtrain

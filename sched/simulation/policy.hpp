@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +23,7 @@ namespace vtrain {
 
 struct ClusterSpec;
 struct NodeCalendar;
+struct SimulationState;
 struct TenantTree;
 class GpusByType;
 
@@ -55,6 +57,8 @@ inline SimDuration time_on_gpus(const Job& job) {
 class PolicyMemory {
  public:
   virtual ~PolicyMemory() = default;
+  /// The memory as JSON, which `Policy::read_memory` reads.
+  virtual nlohmann::json to_json() const = 0;
 };
 
 /// One scheduling pass, at one instant: the state that a policy sees and its calls that change it. It is
@@ -348,6 +352,11 @@ class Policy {
                                                      std::span<const JobId> /*live*/) const {
     return {};
   }
+  /// Reads the memory of a policy of equal parameters. `state` is the rest of the state that it belongs to.
+  /// Errors: a policy without memory, the memory of another policy, damaged JSON, values that contradict each
+  /// other or the state.
+  virtual Result<std::shared_ptr<const PolicyMemory>> read_memory(const nlohmann::json& memory,
+                                                                  const SimulationState& state) const;
   /// True if it promises to meet deadlines (`SchedulingPass::promise`). Only a promise then counts as a yes.
   virtual bool gives_promises() const { return false; }
   /// Called once at every instant at which something arrived or ended, nodes changed, or a pass was requested

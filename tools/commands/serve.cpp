@@ -17,6 +17,7 @@
 #include "core/base/numbers.hpp"
 #include "core/io/file.hpp"
 #include "core/io/input.hpp"
+#include "core/text/quantities.hpp"
 #include "tools/cli/signals.hpp"
 #include "tools/cli/value_checks.hpp"
 #include "tools/commands/commands.hpp"
@@ -40,6 +41,7 @@ struct ServeArguments {
   serve::ServerOptions server{};
   std::string new_token;
   std::string backup;
+  std::string every = "30s";
   std::int64_t drain_s = 30;
   unsigned threads = 0;
   std::string log = "requests";
@@ -133,6 +135,13 @@ Result<void> run_service(ServeArguments arguments) {
   const unsigned threads = arguments.threads == 0 ? cores : arguments.threads;
   options.threads[0] = options.threads[1] = threads;
   options.limits.drain = std::chrono::seconds(arguments.drain_s);
+  const auto every = parse_time_span(arguments.every);
+  if (!every || *every < std::chrono::seconds(1))
+    return fail(
+        {.field = "--every", .message = expected_found("a duration of at least 1s", arguments.every)});
+  arguments.service.every = std::chrono::duration_cast<std::chrono::seconds>(*every);
+  if (!arguments.service.follow.empty() && arguments.service.cluster.empty())
+    return fail({.field = "--follow", .message = "needs --cluster and --state"});
   raise_descriptor_limit();
   auto service = serve::Service::open(arguments.service);
   if (!service) return fail(std::move(service.error()));
@@ -152,7 +161,9 @@ Result<void> run_service(ServeArguments arguments) {
              {"port", std::int64_t{(*server)->port()}},
              {"tls", options.certificate.empty() ? "no" : "yes"},
              {"tokens", arguments.service.tokens.empty() ? "no" : "yes"}});
+  (*service)->begin_work();
   (*server)->run();
+  (*service)->end_work();
   handle_interrupts({});
   log_event(Severity::Info, "stopped");
   return {};
@@ -200,6 +211,13 @@ void add_serve_command(CLI::App& app, Action& action) {
                    "Time that a preemption or a resize costs a job: none, a duration, checkpoint, or auto (a "
                    "checkpoint)")
       ->capture_default_str();
+  command
+      ->add_option(
+          "--follow", to.service.follow,
+          "Command of the cluster's own scheduler, such as 'squeue --json': what it shows is taken over; "
+          "several are of one instant")
+      ->type_name("COMMAND...");
+  command->add_option("--every", to.every, "Time between its runs: 30s, 5m")->capture_default_str();
   command->add_flag("--simulated-clock", to.service.simulated_clock,
                     "Time of the jobs is what POST /v1/clock says: to try the service with a trace");
   CLI::Option* const backup =

@@ -200,17 +200,21 @@ Result<void> add_dump(std::string text, const std::string& file, LiveState& stat
 }
 
 Result<LiveState> read_live_state(std::span<const std::string> files, const TimeZone& zone) {
-  LiveState state;
-  state.zone = zone;
-  std::vector<std::pair<std::string, std::string>> texts;
+  std::vector<DumpText> texts;
   for (const std::string& file : files) {
     auto text = read_file(file, InputKind::Instance);
     if (!text) return fail(std::move(text.error()));
-    texts.emplace_back(file, *std::move(text));
+    texts.push_back({file, *std::move(text)});
   }
+  return read_live_texts(std::move(texts), zone);
+}
+
+Result<LiveState> read_live_texts(std::vector<DumpText> texts, const TimeZone& zone) {
+  LiveState state;
+  state.zone = zone;
   // Tables that name tasks of arrays by their place complete the jobs of others.
   std::stable_partition(texts.begin(), texts.end(),
-                        [](const auto& each) { return !has_only_shown_ids(each.second); });
+                        [](const DumpText& each) { return !has_only_shown_ids(each.text); });
   for (auto& [file, text] : texts) {
     if (auto added = add_dump(std::move(text), file, state); !added) return fail(std::move(added.error()));
   }

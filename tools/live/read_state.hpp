@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/result.hpp"
 #include "tools/live/live_state.hpp"
@@ -14,6 +15,14 @@ namespace vtrain {
 /// from the first; what the others know more is added. Errors: those of the dumps, no job and no node at all,
 /// one id for two jobs in one dump. `zone` is that of times without one.
 Result<LiveState> read_live_state(std::span<const std::string> files, const TimeZone& zone = kUtc);
+
+/// The text of a dump.
+struct DumpText {
+  std::string name{};  ///< file or command that it comes from, for errors
+  std::string text{};
+};
+/// The same for texts.
+Result<LiveState> read_live_texts(std::vector<DumpText> texts, const TimeZone& zone = kUtc);
 
 /// Run times of the ended jobs of a state and of files with past jobs. Errors: those of `read_live_state`.
 Result<RunTimeBook> read_run_times(const LiveState& state, std::span<const std::string> past_files,

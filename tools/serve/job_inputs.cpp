@@ -86,7 +86,7 @@ constexpr auto kNodeFields = std::to_array<Field<NodeReport>>({
 });
 
 constexpr auto kLoggedJobFields = std::to_array<Field<LoggedJob>>({
-    {.key = "id", .member = &LoggedJob::id, .low = 1, .high = kMostNs, .required = true},
+    {.key = "id", .member = &LoggedJob::id, .low = 0, .high = kMostNs},
     {.key = "name", .member = &LoggedJob::name},
     {.key = "tenant", .member = &LoggedJob::tenant},
     {.key = "model", .member = &LoggedJob::model},

@@ -29,6 +29,7 @@ inline constexpr std::string_view kCancelInput = "cancel";
 inline constexpr std::string_view kProgressInput = "progress";
 inline constexpr std::string_view kEndInput = "end";
 inline constexpr std::string_view kNodeInput = "node";
+inline constexpr std::string_view kDriftInput = "drift";
 
 /// Body of `POST /v1/jobs`.
 struct JobRequest {

@@ -60,7 +60,7 @@ ordered_json to_json(const ServedJob& served) {
           {"gpus", job.gpus},
           {"elastic", job.is_elastic()},
           {"state", name_of(served.phase)},
-          {"admitted", served.phase != JobPhase::Refused},
+          {"admitted", served.phase != JobPhase::Refused && !served.is_foreign},
           {"promised", served.promised},
           {"reason", served.reason.empty() ? ordered_json() : ordered_json(served.reason)},
           {"run_time_s", static_cast<double>(job.duration_ns) / kSecond},
@@ -68,7 +68,9 @@ ordered_json to_json(const ServedJob& served) {
           {"held_gpus", served.held_gpus},
           {"started", served.started ? ordered_json(time_text(*served.started)) : ordered_json()},
           {"ended", served.ended ? ordered_json(end_text(*served.ended)) : ordered_json()},
-          {"progress", served.progress}};
+          {"progress", served.progress},
+          {"source", served.is_foreign ? "cluster" : "service"},
+          {"external_id", served.external.empty() ? ordered_json() : ordered_json(served.external)}};
 }
 
 ordered_json to_json(const ServedNode& node) {
@@ -76,6 +78,26 @@ ordered_json to_json(const ServedNode& node) {
           {"gpu_type", node.gpu_type},
           {"gpus", node.gpus},
           {"state", node_state_names()[static_cast<std::size_t>(node.state)]}};
+}
+
+ordered_json to_json(const DriftCounts& drift) {
+  const auto by_kind = [](const std::map<DriftKind, std::int64_t>& counts) {
+    ordered_json json = ordered_json::object();
+    for (std::size_t kind = 0; kind < static_cast<std::size_t>(DriftKind::Seen); ++kind) {
+      const auto found = counts.find(static_cast<DriftKind>(kind));
+      json[std::string(drift_kind_names()[kind])] = found == counts.end() ? 0 : found->second;
+    }
+    return json;
+  };
+  return {{"last", drift.last ? ordered_json(time_text(*drift.last)) : ordered_json()},
+          {"differences", by_kind(drift.found)},
+          {"total", by_kind(drift.total)}};
+}
+
+ordered_json drift_schema() {
+  return object_of({{"last", or_null("string", "time of the last comparison")},
+                    {"differences", typed("object", "differences that it found, by kind")},
+                    {"total", typed("object", "differences since the service began, by kind")}});
 }
 
 ordered_json job_schema() {
@@ -103,6 +125,8 @@ ordered_json job_schema() {
        {"started", or_null("string", "time of its start")},
        {"ended", or_null("string", "time of its end")},
        {"progress", typed("number", "part of its work that is done")},
+       {"source", typed("string", "service, or cluster: it did not come through the service")},
+       {"external_id", or_null("string", "its id in the cluster's scheduler")},
        {"forecast", object_of({{"start", or_null("string", "expected start")},
                                {"end", or_null("string", "expected end")},
                                {"in_time", typed("boolean", "expected by its deadline")}})}});
@@ -135,7 +159,8 @@ ordered_json cluster_schema() {
        {"jobs", object_of({{"running", number}, {"waiting", number}})},
        {"promises",
         object_of({{"open", number}, {"kept", number}, {"broken", number}, {"at_risk", list_of(text)}})},
-       {"gpus_over_time", list_of(object_of({{"time", text}, {"planned_gpus", number}}))}});
+       {"gpus_over_time", list_of(object_of({{"time", text}, {"planned_gpus", number}}))},
+       {"drift", drift_schema()}});
 }
 
 ordered_json eta_schema() {

@@ -70,6 +70,12 @@ Workload JobSetting::no_jobs() const {
   return workload;
 }
 
+Result<std::unique_ptr<Policy>> JobSetting::make_policy() const {
+  const auto arguments = PolicyRegistry::built_in().parse(setup_.policy);
+  if (!arguments) return fail(arguments.error());
+  return arguments->policy().make(*arguments);
+}
+
 Result<SpeedyAdmission> JobSetting::begin(ClusterToday today) const {
   SpeedyAdmission begun;
   begun.speeds = std::make_unique<PredictedSpeeds>(today.workload, pricing_->on(cluster_, today.workload));

@@ -46,6 +46,8 @@ class JobSetting {
   const std::vector<ServedNode>& nodes() const { return nodes_; }
   /// Jobs: none, with all names that later jobs may have: models of the predictor and types of the cluster.
   Workload no_jobs() const;
+  /// A new policy.
+  Result<std::unique_ptr<Policy>> make_policy() const;
   /// A simulation that goes on from a state. This setting outlives it.
   Result<SpeedyAdmission> begin(ClusterToday today) const;
 

@@ -11,12 +11,14 @@
 
 #include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
+#include "core/base/strings.hpp"
 #include "core/base/utf8.hpp"
 #include "core/io/json_reader.hpp"
 #include "policies/registry.hpp"
 #include "tools/experiment/admission_request.hpp"
 #include "tools/experiment/admission_text.hpp"
 #include "tools/format/text_format.hpp"
+#include "tools/live/read_state.hpp"
 #include "tools/serve/event_log.hpp"
 #include "tools/serve/field_schema.hpp"
 #include "tools/serve/problem.hpp"
@@ -38,6 +40,9 @@ constexpr MetricFamily kActive = {"kueue_admitted_active_workloads", MetricKind:
 constexpr MetricFamily kPromises = {"vtrain_promises", MetricKind::Gauge,
                                     "Promised deadlines: open, kept, broken, and open ones at risk."};
 constexpr MetricFamily kGpus = {"vtrain_gpus", MetricKind::Gauge, "GPUs of the cluster by use."};
+constexpr MetricFamily kDrift = {
+    "vtrain_drift_total", MetricKind::Counter,
+    "Differences from the cluster's own scheduler that were taken over, by kind."};
 constexpr MetricFamily kRedecided = {"vtrain_state_redecided_total", MetricKind::Counter,
                                      "Jobs whose decision differed when the state was read."};
 
@@ -115,6 +120,36 @@ ordered_json text_or_null(const std::optional<UnixTime>& time, std::string (*tex
   return time ? ordered_json(text_of(*time)) : ordered_json();
 }
 
+ordered_json snapshot_schema() {
+  return {
+      {"description",
+       "what a command of the scheduler prints: squeue --json, scontrol show job, kubectl get -o json; or "
+       "{\"dumps\": [\"...\", \"...\"]} with what several print at one instant"}};
+}
+
+/// The dumps in a body.
+Result<std::vector<DumpText>> dumps_in(const std::string& body) {
+  std::vector<DumpText> dumps;
+  if (!trim(body).starts_with('{')) {
+    dumps.push_back({"snapshot", body});
+    return dumps;
+  }
+  auto document = JsonDocument::parse(body, "snapshot");
+  if (!document) return fail(std::move(document.error()));
+  const nlohmann::json& root = document->root();
+  if (!root.contains("dumps")) {
+    dumps.push_back({"snapshot", body});
+    return dumps;
+  }
+  const auto bad = [&] { return fail(document->error_at(root, "dumps", "expected a list of texts")); };
+  if (!root["dumps"].is_array() || root["dumps"].empty()) return bad();
+  for (const nlohmann::json& dump : root["dumps"]) {
+    if (!dump.is_string()) return bad();
+    dumps.push_back({fmt::format("dumps[{}]", dumps.size()), dump.get<std::string>()});
+  }
+  return dumps;
+}
+
 }  // namespace
 
 Jobs::Jobs(LiveJobs& jobs, Metrics& metrics)
@@ -143,6 +178,13 @@ void Jobs::watch() {
   watch_count(kGpus, label("use", "out_of_service"),
               [](const JobCounts& counts) { return counts.gpus_out_of_service; });
   watch_count(kGpus, label("use", "all"), [](const JobCounts& counts) { return counts.gpus; });
+  for (std::size_t kind = 0; kind < static_cast<std::size_t>(DriftKind::Seen); ++kind) {
+    metrics_.watch(kDrift, label("kind", drift_kind_names()[kind]), [this, kind] {
+      const auto totals = jobs_.drift().total;
+      const auto found = totals.find(static_cast<DriftKind>(kind));
+      return found == totals.end() ? 0.0 : static_cast<double>(found->second);
+    });
+  }
   metrics_.watch(kRedecided, "", [this] { return static_cast<double>(jobs_.num_redecided()); });
 }
 
@@ -218,6 +260,16 @@ std::vector<Route> Jobs::routes() {
        .response_schema = eta_schema,
        .query = kEtaQuery,
        .handler = bound(&Jobs::eta)},
+      {.method = "PUT",
+       .path = "/v1/snapshot",
+       .role = Role::Operate,
+       .lane = Lane::Long,
+       .summary = "Take over what the cluster's own scheduler does",
+       .request_schema = snapshot_schema,
+       .body_type = "*/*",
+       .response_schema = drift_schema,
+       .max_body = std::size_t{64} << 20,
+       .handler = bound(&Jobs::take_snapshot)},
   };
 }
 
@@ -418,7 +470,8 @@ Response Jobs::cluster(const Request& request) {
                           {"kept", counts.promises.kept},
                           {"broken", counts.promises.broken},
                           {"at_risk", std::move(at_risk)}}},
-                        {"gpus_over_time", std::move(planned)}});
+                        {"gpus_over_time", std::move(planned)},
+                        {"drift", to_json(cluster->drift)}});
 }
 
 Response Jobs::report_node(const Request& request) {
@@ -454,6 +507,15 @@ Response Jobs::eta(const Request& request) {
           {{"p50", text_or_null(each.end_p50, end_text)}, {"p90", text_or_null(each.end_p90, end_text)}}}});
   }
   return json_response({{"jobs", std::move(jobs)}});
+}
+
+Response Jobs::take_snapshot(const Request& request) {
+  auto dumps = dumps_in(request.body);
+  if (!dumps) return problem(dumps.error());
+  const auto state = read_live_texts(*std::move(dumps));
+  if (!state) return problem(state.error());
+  const auto drift = jobs_.reconcile(*state);
+  return drift ? json_response(to_json(*drift)) : problem(drift.error());
 }
 
 }  // namespace vtrain::serve

@@ -35,6 +35,7 @@ class Jobs {
   Response cluster(const Request& request);
   Response report_node(const Request& request);
   Response eta(const Request& request);
+  Response take_snapshot(const Request& request);
   /// The job that a request names, if its caller may see it.
   Result<ServedJob> named_job(const Request& request);
   void watch();
@@ -52,11 +53,15 @@ std::string end_text(UnixTime time);
 /// A job, or a node, for clients.
 nlohmann::ordered_json to_json(const ServedJob& job);
 nlohmann::ordered_json to_json(const ServedNode& node);
-/// The JSON Schema of a job, of a list of them, of the cluster, of a node and of times of start and end.
+/// The JSON Schema of a job, of a list of them, of the cluster, of a node, of times of start and end, of
+/// differences.
 nlohmann::ordered_json job_schema();
 nlohmann::ordered_json jobs_schema();
 nlohmann::ordered_json cluster_schema();
 nlohmann::ordered_json node_schema();
 nlohmann::ordered_json eta_schema();
+nlohmann::ordered_json drift_schema();
+/// Differences from the cluster's own scheduler, for clients.
+nlohmann::ordered_json to_json(const DriftCounts& drift);
 
 }  // namespace vtrain::serve

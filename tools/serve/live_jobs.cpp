@@ -93,6 +93,11 @@ Result<void> LiveJobs::apply(const Input& input) {
       return fail({.field = "node", .message = "there is no such node"});
     return apply_node(static_cast<std::uint32_t>(node), static_cast<NodeState>(state));
   }
+  if (input.kind == kDriftInput) {
+    const auto drift = drift_from(*document, document->root());
+    if (!drift) return fail(drift.error());
+    return apply_drift(*drift);
+  }
   const auto record = record_of(number("job"));
   if (!record) return fail(record.error());
   if (input.kind == kCancelInput) return apply_cancel(**record);
@@ -317,8 +322,9 @@ Result<ServedJob> LiveJobs::report_end(std::int64_t id, ReportedEnd how) {
 
 Result<ServedNode> LiveJobs::report_node(const std::string& name, NodeState state) {
   std::unique_lock lock(mutex_);
-  const auto found = std::ranges::find(setting_->nodes(), name, &ServedNode::name);
-  if (found == setting_->nodes().end())
+  const std::vector<ServedNode> all = nodes();
+  const auto found = std::ranges::find(all, name, &ServedNode::name);
+  if (found == all.end())
     return fail(
         {.kind = ErrorKind::NotFound, .message = fmt::format("there is no node '{}'", printable(name))});
   if (!info_of(setting_->placement()).knows_nodes) {
@@ -326,7 +332,7 @@ Result<ServedNode> LiveJobs::report_node(const std::string& name, NodeState stat
                  .message = fmt::format("the placement '{}' knows no nodes", setting_->setup().placement)});
   }
   if (auto moved = move_to(time_now()); !moved) return fail(std::move(moved.error()));
-  const auto number = static_cast<std::uint32_t>(found - setting_->nodes().begin());
+  const auto number = static_cast<std::uint32_t>(found - all.begin());
   if (auto applied = apply_node(number, state); !applied) return fail(std::move(applied.error()));
   ServedNode node = *found;
   node.state = state;

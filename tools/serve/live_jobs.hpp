@@ -21,6 +21,7 @@
 #include "tools/experiment/admission.hpp"
 #include "tools/experiment/arguments.hpp"
 #include "tools/serve/clock.hpp"
+#include "tools/serve/drift.hpp"
 #include "tools/serve/job_inputs.hpp"
 #include "tools/serve/job_setting.hpp"
 #include "tools/serve/served_job.hpp"
@@ -52,6 +53,13 @@ struct JobFilter {
   std::optional<JobPhase> phase{};      ///< in this condition alone
 };
 
+/// Differences from the cluster's own scheduler.
+struct DriftCounts {
+  std::optional<UnixTime> last{};             ///< time of the last comparison
+  std::map<DriftKind, std::int64_t> found{};  ///< differences of that, by kind
+  std::map<DriftKind, std::int64_t> total{};  ///< differences since the service began
+};
+
 /// Numbers of promises.
 struct PromiseCounts {
   std::int64_t open = 0;    ///< jobs that are live
@@ -75,6 +83,7 @@ struct ServedCluster {
   JobsSetup setup{};
   std::vector<ServedNode> nodes{};
   JobCounts counts{};
+  DriftCounts drift{};
   std::vector<std::int64_t> at_risk{};                            ///< promised jobs that are expected late
   std::vector<std::pair<UnixTime, std::int64_t>> gpus_planned{};  ///< GPUs in use from each time on
 };
@@ -107,6 +116,9 @@ class LiveJobs {
   Result<ServedJob> report_end(std::int64_t id, ReportedEnd how);
   /// Takes a node out of service, or back. Errors: no such node; a placement without nodes.
   Result<ServedNode> report_node(const std::string& name, NodeState state);
+  /// Takes over what the cluster's own scheduler does: every difference is logged and counted. Errors: a
+  /// state that contradicts itself.
+  Result<DriftCounts> reconcile(const LiveState& state);
   /// Decides by another setting from now on.
   Result<void> change_setting(std::shared_ptr<const JobSetting> setting);
 
@@ -123,6 +135,11 @@ class LiveJobs {
   Result<std::vector<JobTimes>> likely_times(std::optional<std::int64_t> id);
   /// Counts alone.
   JobCounts counts();
+  /// Differences from the cluster's own scheduler.
+  DriftCounts drift() const {
+    const std::shared_lock lock(mutex_);
+    return drift_;
+  }
   /// Nodes, counts and plans.
   Result<ServedCluster> cluster();
   /// Everything that another simulation needs to go on from here, its time, and its setting.
@@ -156,6 +173,7 @@ class LiveJobs {
   Result<void> apply_progress(Record& record, double fraction);
   Result<void> apply_end(Record& record, ReportedEnd how);
   Result<void> apply_node(std::uint32_t number, NodeState state);
+  Result<void> apply_drift(const Drift& drift);
   std::string refusal(const LoggedJob& job, const JobOutcome& outcome) const;
 
   /// Begins the simulation anew from a state; jobs that are over are forgotten by it.
@@ -183,6 +201,9 @@ class LiveJobs {
   Result<ServedJob> repeated(const std::string& tenant, const std::string& key);
 
   Result<void> restore();
+  /// Goes on from a snapshot's text.
+  Result<void> restore(const std::string& snapshot);
+  /// Keeps a snapshot if so many inputs have come since the last one.
   Result<void> keep(std::int64_t fewest_inputs);
 
   SimTime sim_time(UnixTime time) const { return SimTime(SimDuration(time - origin_)); }
@@ -202,6 +223,8 @@ class LiveJobs {
   std::map<std::int64_t, Record> records_{};             ///< jobs that are live or have been lately
   std::map<std::uint32_t, NodeState> out_of_service_{};  ///< by number of the node
   PromiseCounts past_promises_{};                        ///< of jobs that are in the store's past
+  std::vector<std::string> node_names_{};                ///< the scheduler's names; empty: not known
+  DriftCounts drift_{};
   std::int64_t num_redecided_ = 0;
 };
 

@@ -1,13 +1,21 @@
+#include <chrono>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/numbers.hpp"
+#include "core/io/json_reader.hpp"
+#include "sched/simulation/state_json.hpp"
 #include "tools/serve/live_jobs.hpp"
+#include "workloads/jobs/job_json.hpp"
 
 namespace vtrain::serve {
+
+using nlohmann::ordered_json;
+
 namespace {
 
 /// Adds what a job has done since it got its gang, as if it were preempted at `now`.
@@ -39,6 +47,16 @@ Result<std::unique_ptr<LiveJobs>> LiveJobs::open(LiveJobsOptions options, Store&
 }
 
 Result<void> LiveJobs::restore() {
+  const auto snapshot = store_.snapshot();
+  if (!snapshot) return fail(snapshot.error());
+  if (*snapshot) {
+    if (auto restored = restore((*snapshot)->body); !restored) {
+      Error error = std::move(restored.error());
+      error.message = "the snapshot of the state: " + error.message;
+      return fail(std::move(error));
+    }
+    kept_ = (*snapshot)->sequence;
+  }
   return store_.replay(kept_, [this](std::int64_t sequence, const Input& input) -> Result<void> {
     if (auto applied = apply(input); !applied) {
       Error error = std::move(applied.error());
@@ -47,6 +65,133 @@ Result<void> LiveJobs::restore() {
     }
     return {};
   });
+}
+
+Result<void> LiveJobs::restore(const std::string& snapshot) {
+  const nlohmann::json json = nlohmann::json::parse(snapshot, nullptr, false);
+  if (!json.is_object()) return fail({.message = "expected an object"});
+  const auto document = JsonDocument::parse(json.value("service", nlohmann::json()).dump(), "snapshot");
+  if (!document) return fail(document.error());
+  const nlohmann::json& root = document->root();
+  JsonFields fields(*document, root);
+  const auto time = [&](std::string_view key) {
+    return fields.integer(key, 0, std::numeric_limits<std::int64_t>::max());
+  };
+  origin_ = time("origin");
+  now_ = time("now");
+  next_id_ = time("next_id");
+  past_promises_.kept = time("promises_kept");
+  past_promises_.broken = time("promises_broken");
+  for (const char* const part : {"setup", "jobs", "out_of_service", "node_names"}) {
+    if (!fields.has(part)) fields.complain(part, "missing");
+  }
+  if (fields.error()) return fail(*fields.error());
+  auto setup = setup_from(*document, root["setup"]);
+  if (!setup) return fail(std::move(setup.error()));
+  auto setting = JobSetting::read(*std::move(setup), options_.pricing);
+  if (!setting) return fail(std::move(setting.error()));
+  setting_ = *std::move(setting);
+  for (const nlohmann::json& each : root["jobs"]) {
+    auto job = served_job_from(*document, each);
+    if (!job) return fail(std::move(job.error()));
+    Record& record = records_[job->job.id];
+    record.known = *std::move(job);
+    if (!record.known.is_live()) record.said = record.known.phase;
+  }
+  for (const nlohmann::json& each : root["out_of_service"]) {
+    JsonFields node(*document, each);
+    const std::int64_t number = node.integer("node", 0, std::ssize(setting_->nodes()) - 1);
+    const std::size_t state = node.choice_or("state", node_state_names(), 0);
+    if (node.error()) return fail(*node.error());
+    out_of_service_[static_cast<std::uint32_t>(number)] = static_cast<NodeState>(state);
+  }
+  for (const nlohmann::json& name : root["node_names"])
+    node_names_.push_back(name.is_string() ? name.get<std::string>() : "");
+  if (!node_names_.empty() && node_names_.size() != setting_->nodes().size())
+    return fail({.field = "node_names", .message = "expected a name for each node"});
+  const auto policy = setting_->make_policy();
+  if (!policy) return fail(policy.error());
+  auto workload = workload_from_json(json.value("workload", nlohmann::json()));
+  if (!workload) return fail(std::move(workload.error()));
+  auto state = state_from_json(json.value("state", nlohmann::json()), **policy);
+  if (!state) return fail(std::move(state.error()));
+  return begin_anew({.cluster = setting_->cluster(),
+                     .workload = *std::move(workload),
+                     .state = *std::move(state),
+                     .has_curves = true});
+}
+
+Result<void> LiveJobs::keep_snapshot_if_due() {
+  return keep(options_.keep_after);
+}
+
+Result<void> LiveJobs::keep_snapshot() {
+  return keep(1);
+}
+
+Result<void> LiveJobs::keep(std::int64_t fewest_inputs) {
+  const std::lock_guard one_at_a_time(snapshot_mutex_);
+  // The lock is held for as long as the state is copied, not while it is written.
+  std::unique_lock lock(mutex_);
+  const std::int64_t sequence = store_.last_appended();
+  if (sequence - kept_ < fewest_inputs) return {};
+  if (auto moved = move_to(time_now()); !moved) return moved;
+  const ClusterToday today = simulation_.admission->today();
+  if (auto begun = begin_anew(simulation_.admission->today()); !begun) return begun;
+  constexpr UnixTime kDay = std::int64_t{24} * 3600 * 1'000'000'000;
+  std::vector<ServedJob> past;
+  ordered_json jobs = ordered_json::array();
+  std::vector<ServedJob> recent;
+  PromiseCounts promises = past_promises_;
+  for (const auto& [id, record] : records_) {
+    ServedJob job = view(record);
+    const bool is_past = !job.is_live() && job.ended.value_or(job.submitted) + kDay < now_;
+    if (is_past) {
+      promises.kept += job.kept_promise() ? 1 : 0;
+      promises.broken += job.promised && job.phase == JobPhase::Completed && !job.kept_promise() ? 1 : 0;
+    }
+    (is_past ? past : recent).push_back(std::move(job));
+  }
+  ordered_json service = {{"origin", origin_},
+                          {"now", now_},
+                          {"next_id", next_id_},
+                          {"promises_kept", promises.kept},
+                          {"promises_broken", promises.broken},
+                          {"setup", to_json(setting_->setup())},
+                          {"node_names", node_names_},
+                          {"out_of_service", ordered_json::array()}};
+  for (const auto& [node, state] : out_of_service_)
+    service["out_of_service"].push_back(
+        {{"node", node}, {"state", node_state_names()[static_cast<std::size_t>(state)]}});
+  lock.unlock();
+
+  for (const ServedJob& job : recent)
+    jobs.push_back(to_kept_json(job));
+  service["jobs"] = std::move(jobs);
+  std::vector<JobId> all(today.workload.jobs.size());
+  for (std::uint32_t i = 0; i < all.size(); ++i)
+    all[i] = JobId(i);
+  nlohmann::json json;
+  json["service"] = nlohmann::json(service);
+  json["workload"] = vtrain::to_json(today.workload, all);
+  json["state"] = vtrain::to_json(today.state);
+  std::vector<PastJob> rows;
+  for (const ServedJob& job : past)
+    rows.push_back({.id = job.job.id,
+                    .tenant = job.job.tenant,
+                    .state = std::string(name_of(job.phase)),
+                    .body = to_kept_json(job).dump()});
+  // Inputs in the snapshot must not come after it.
+  while (store_.last() < sequence && store_.is_healthy())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (auto kept = store_.keep({.sequence = sequence, .body = json.dump()}, rows); !kept) return kept;
+
+  lock.lock();
+  kept_ = sequence;
+  past_promises_ = promises;
+  for (const ServedJob& job : past)
+    records_.erase(job.job.id);
+  return {};
 }
 
 Result<void> LiveJobs::apply_setup(std::shared_ptr<const JobSetting> setting, UnixTime time) {
@@ -63,6 +208,7 @@ Result<void> LiveJobs::apply_setup(std::shared_ptr<const JobSetting> setting, Un
     // Nodes have other numbers now: jobs begin again where they were.
     today.state.out_of_service.clear();
     out_of_service_.clear();
+    node_names_.clear();
     const std::vector<JobId> live = simulation_.admission->simulation().live();
     for (std::size_t i = 0; i < today.state.jobs.size(); ++i) {
       LiveJob& job = today.state.jobs[i];

@@ -43,6 +43,7 @@ Result<ServedJob> read_past(const PastJob& past) {
 
 ServedJob LiveJobs::view(const Record& record) const {
   ServedJob job = record.known;
+  job.held_gpus = 0;
   if (!record.simulated) return job;
   const Simulation& simulation = simulation_.admission->simulation();
   const JobOutcome outcome = simulation.outcome(record.simulated);
@@ -127,6 +128,8 @@ Result<std::optional<JobForecast>> LiveJobs::forecast(std::int64_t id) {
 
 std::vector<ServedNode> LiveJobs::nodes() const {
   std::vector<ServedNode> nodes = setting_->nodes();
+  for (std::size_t i = 0; i < node_names_.size(); ++i)
+    nodes[i].name = node_names_[i];
   for (const auto& [number, state] : out_of_service_)
     nodes[number].state = state;
   return nodes;
@@ -162,7 +165,8 @@ Result<ServedCluster> LiveJobs::cluster() {
     if (auto moved = move_to(time_now()); !moved) return fail(std::move(moved.error()));
   }
   const std::shared_lock lock(mutex_);
-  ServedCluster cluster{.now = now_, .setup = setting_->setup(), .nodes = nodes(), .counts = count()};
+  ServedCluster cluster{
+      .now = now_, .setup = setting_->setup(), .nodes = nodes(), .counts = count(), .drift = drift_};
   const auto all = simulation_.admission->forecast();
   if (!all) return fail(all.error());
   for (const auto& [id, record] : records_) {

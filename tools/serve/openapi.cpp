@@ -69,8 +69,7 @@ ordered_json operation(const Route& route) {
     json["description"] = "Needs a token with the role " + std::string(name_of(route.role)) + " or above.";
   if (auto parameters = parameters_of(route); !parameters.empty()) json["parameters"] = std::move(parameters);
   if (route.request_schema != nullptr)
-    json["requestBody"] = {{"required", true},
-                           {"content", content("application/json", route.request_schema())}};
+    json["requestBody"] = {{"required", true}, {"content", content(route.body_type, route.request_schema())}};
   const ordered_json text = {{"type", "string"}};
   ordered_json& responses = json["responses"];
   responses["200"] = {

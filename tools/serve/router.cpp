@@ -89,7 +89,7 @@ tl::expected<Admitted, Response> Router::admit(const RequestHead& head) const {
     if (route.method != method) continue;
     auto caller = gate_.admit(head, route.role, std::chrono::steady_clock::now());
     if (!caller) return tl::unexpected(std::move(caller.error()));
-    if (route.request_schema != nullptr && !is_json(head.content_type))
+    if (route.request_schema != nullptr && route.body_type != "*/*" && !is_json(head.content_type))
       return tl::unexpected(problem(415, "expected Content-Type: application/json"));
     return Admitted{.route = &route, .parameters = *std::move(parameters), .caller = *std::move(caller)};
   }

@@ -41,6 +41,8 @@ struct Route {
   std::string_view summary{};  ///< what it does, in one line
   /// JSON Schema of the body; null: the route takes none.
   nlohmann::ordered_json (*request_schema)() = nullptr;
+  /// Media type of the body; `*/*`: any, for methods that browsers send for no page of others, such as PUT.
+  std::string_view body_type = "application/json";
   /// JSON Schema of the answer; null: the answer is no JSON.
   nlohmann::ordered_json (*response_schema)() = nullptr;
   /// JSON Schema of an answer with status 201; null: it makes nothing new.

@@ -26,6 +26,8 @@ nlohmann::ordered_json to_kept_json(const ServedJob& job) {
   nlohmann::ordered_json json = {{"job", to_json(job.job)},     {"submitted", job.submitted},
                                  {"phase", name_of(job.phase)}, {"promised", job.promised},
                                  {"reason", job.reason},        {"progress", job.progress}};
+  if (!job.external.empty()) json["external"] = job.external;
+  if (job.is_foreign) json["foreign"] = true;
   if (job.started) json["started"] = *job.started;
   if (job.ended) json["ended"] = *job.ended;
   return json;
@@ -40,6 +42,8 @@ Result<ServedJob> served_job_from(const JsonDocument& document, const nlohmann::
   job.promised = fields.boolean_or("promised", false);
   job.reason = fields.string_or("reason", "");
   job.progress = fields.number_or("progress", 0, 1, 0);
+  job.external = fields.string_or("external", "");
+  job.is_foreign = fields.boolean_or("foreign", false);
   if (fields.has("started")) job.started = fields.integer("started", 0, kMost);
   if (fields.has("ended")) job.ended = fields.integer("ended", 0, kMost);
   if (!fields.has("job")) fields.complain("job", "missing");

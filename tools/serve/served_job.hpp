@@ -30,7 +30,9 @@ struct ServedJob {
   std::int64_t held_gpus = 0;  ///< GPUs that it holds
   std::optional<UnixTime> started{};
   std::optional<UnixTime> ended{};
-  double progress = 0;  ///< part of its work that is done
+  double progress = 0;      ///< part of its work that is done
+  std::string external{};   ///< its id in the cluster's scheduler; empty: not known
+  bool is_foreign = false;  ///< it did not come through the service
 
   bool is_live() const { return phase == JobPhase::Waiting || phase == JobPhase::Running; }
   /// True if a promise was made and the job was done in time.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <condition_variable>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -161,6 +163,39 @@ Result<std::shared_ptr<const JobSetting>> Service::read_setting() const {
   JobsSetup setup = options_.jobs;
   setup.cluster = cluster->groups;
   return JobSetting::read(std::move(setup), options_.pricing);
+}
+
+void Service::begin_work() {
+  if (live_jobs_ == nullptr) return;
+  keeper_ = std::jthread([this](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any stops;
+    while (!stop.stop_requested()) {
+      std::unique_lock lock(mutex);
+      stops.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
+      keep_snapshot(false);
+    }
+  });
+  if (options_.follow.empty()) return;
+  follower_ =
+      std::make_unique<Follower>(options_.follow, options_.every, [this](std::vector<DumpText> texts) {
+        const auto state = read_live_texts(std::move(texts));
+        const auto drift = state ? live_jobs_->reconcile(*state) : fail(state.error());
+        if (!drift) log_event(Severity::Warning, "cannot follow", {{"what", drift.error().describe()}});
+      });
+}
+
+void Service::end_work() {
+  follower_.reset();
+  if (!keeper_.joinable()) return;
+  keeper_.request_stop();
+  keeper_.join();
+  keep_snapshot(true);
+}
+
+void Service::keep_snapshot(bool always) {
+  const auto kept = always ? live_jobs_->keep_snapshot() : live_jobs_->keep_snapshot_if_due();
+  if (!kept) log_event(Severity::Error, "cannot keep a snapshot", {{"what", kept.error().describe()}});
 }
 
 void Service::make_router() {

@@ -1,15 +1,18 @@
 /// The product behind the server: its table of routes, and what the handlers share.
 #pragma once
 
-#include <filesystem>
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/base/result.hpp"
 #include "tools/serve/clock.hpp"
+#include "tools/serve/follower.hpp"
 #include "tools/serve/gate.hpp"
 #include "tools/serve/jobs.hpp"
 #include "tools/serve/live_jobs.hpp"
@@ -23,13 +26,15 @@ namespace vtrain::serve {
 
 /// Files and limits of a service.
 struct ServiceOptions {
-  std::string tokens{};            ///< file of tokens; empty: clients need none
-  std::string state{};             ///< file of the state; empty: no jobs are served
-  std::string cluster{};           ///< cluster of the jobs; empty: no jobs are served
-  JobsSetup jobs{};                ///< rules of the jobs; the cluster is read from its name
-  PricingArguments pricing{};      ///< predictor of the jobs; its calibration is that of predictions, too
-  bool simulated_clock = false;    ///< time stands still until a request moves it
-  double requests_per_second = 0;  ///< largest rate of a tenant; 0: unlimited
+  std::string tokens{};               ///< file of tokens; empty: clients need none
+  std::string state{};                ///< file of the state; empty: no jobs are served
+  std::string cluster{};              ///< cluster of the jobs; empty: no jobs are served
+  JobsSetup jobs{};                   ///< rules of the jobs; the cluster is read from its name
+  PricingArguments pricing{};         ///< predictor of the jobs; its calibration is that of predictions, too
+  std::vector<std::string> follow{};  ///< commands that show what the cluster's scheduler does
+  std::chrono::seconds every{30};     ///< time between their runs
+  bool simulated_clock = false;       ///< time stands still until a request moves it
+  double requests_per_second = 0;     ///< largest rate of a tenant; 0: unlimited
 };
 
 /// Answers the requests of all routes. Threads may share it.
@@ -49,6 +54,10 @@ class Service {
 
   /// Reads tokens and cluster again. Keeps the former ones on an error.
   Result<void> reload();
+  /// Begins what goes on beside requests: snapshots of the state, and the cluster's scheduler is followed.
+  void begin_work();
+  /// Ends that, and keeps a last snapshot.
+  void end_work();
   /// Has `/readyz` say that no more work is wanted here.
   void stop_being_ready() { is_ready_ = false; }
 
@@ -59,6 +68,7 @@ class Service {
   /// Opens the state and the jobs in it.
   Result<void> open_jobs();
   void make_router();
+  void keep_snapshot(bool always);
   std::vector<Route> routes();
   Response move_clock(const Request& request);
   Response ready() const;
@@ -71,6 +81,8 @@ class Service {
   Clock clock_;
   std::unique_ptr<Store> store_;         ///< null: no jobs are served
   std::unique_ptr<LiveJobs> live_jobs_;  ///< null: no jobs are served
+  std::jthread keeper_;                  ///< keeps snapshots now and then
+  std::unique_ptr<Follower> follower_;   ///< null: nothing is followed
   std::unique_ptr<Jobs> jobs_;           ///< null: no jobs are served
   std::unique_ptr<Router> router_;
   std::string openapi_;  ///< text of the document
