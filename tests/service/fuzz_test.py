@@ -18,6 +18,8 @@ from harness import ROUNDS, SECOND, ServiceTest, date
 T0 = 1_772_323_200 * SECOND  # 2026-03-01T00:00:00Z
 MEMORY_GROWTH = 256 << 20
 
+# What `scontrol show job` prints.
+DUMP = "JobId=7 JobName=run UserId=a(1) Account=a JobState=RUNNING StartTime=2026-03-01T00:00:00 TresPerNode=gres:gpu:8 NumNodes=1"
 # Bodies that are accepted, to begin with.
 BODIES = {
     ("post", "/v1/jobs"): [
@@ -32,6 +34,8 @@ BODIES = {
     ("post", "/v1/jobs/{id}/progress"): [{"fraction": 0.5}],
     ("post", "/v1/jobs/{id}/completion"): [{"state": "completed"}, {"state": "failed"}],
     ("put", "/v1/nodes/{name}"): [{"state": "down"}, {"state": "up"}, {"state": "drains"}],
+    ("post", "/v1/clock"): [{"now": f"2026-03-{day:02}T00:00:00Z"} for day in range(2, 30)],
+    ("put", "/v1/snapshot"): [{"jobs": []}, {"dumps": [DUMP]}, {"dumps": [DUMP, "NodeName=node-1 State=IDLE Gres=gpu:8"]}],
     ("post", "/v1/plans"): [{"spec_version": 1, "model": "gpt3-125m", "gpus": "8", "target": {"profile": "a100"}, "top": 1}],
 }
 ODD = [None, True, False, 0, -1, 1, 0.5, 1e308, -1e308, 2**31, 2**63, -(2**63), 2**64, 10**400, "", "x", "0", "-1", "1e999", "NaN"]
@@ -172,8 +176,8 @@ class Fuzz(ServiceTest):
             headers["Idempotency-Key"] = self.random.choice(["key-1", "key-2", "x" * 257, "é", "a\tb", ""])
         body = b""
         if "requestBody" in operation:
-            schema = operation["requestBody"]["content"]["application/json"]["schema"]
-            body = self.bytes_of(self.object_of(method, path, schema))
+            ((_, content),) = operation["requestBody"]["content"].items()
+            body = self.bytes_of(self.object_of(method, path, content["schema"]))
             kinds = ["application/json"] * 9 + ["text/plain", "application/json; charset=utf-8", "application/x-www-form-urlencoded", ""]
             headers["Content-Type"] = self.random.choice(kinds)
         elif self.random.random() < 0.1:

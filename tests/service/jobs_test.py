@@ -58,7 +58,7 @@ class Decisions(JobTest):
             "id": "1", "name": "first", "tenant": "", "model": "gpt3-1.3b", "tokens": 10_000 * 512 * 2048.0, "iterations": 10_000,
             "submitted": "2026-03-01T00:00:00Z", "deadline": "2026-03-11T00:00:00Z", "gpus": 8, "elastic": False, "state": "running",
             "admitted": True, "promised": True, "reason": None, "held_gpus": 8, "started": "2026-03-01T00:00:00Z", "ended": None,
-            "progress": 0,
+            "progress": 0, "source": "service", "external_id": None,
         }  # fmt: skip
         self.assertEqual(job, expected)
         forecast = {"start": "2026-03-01T00:00:00Z", "end": end_text(T0 + self.R), "in_time": True}
