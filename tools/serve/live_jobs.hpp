@@ -183,9 +183,15 @@ class LiveJobs {
   Result<void> tell(const Fact& fact);
   Result<Record*> record_of(std::int64_t id);
   ServedJob view(const Record& record) const;
-  /// Has the simulation know the speeds of a job once more, as those of the next job. Returns that job's
-  /// number and the setting; no setting: the job is forgotten.
-  std::pair<JobId, std::shared_ptr<const JobSetting>> know_next(std::int64_t id);
+  /// A job of the past as the next one.
+  struct NextJob {
+    Job job{};
+    JobId number{};
+    std::int64_t num_begun = 0;
+  };
+  /// Has the simulation know the names and speeds of a job as those of the next one. None: there is no such
+  /// job.
+  std::optional<NextJob> know_next(std::int64_t id);
   std::vector<ServedNode> nodes() const;
   JobCounts count() const;
   UnixTime time_now() const { return std::max(options_.clock(), now_); }
@@ -211,6 +217,7 @@ class LiveJobs {
 
   LiveJobsOptions options_;
   Store& store_;
+  std::int64_t num_begun_ = 0;                   ///< times that a simulation was begun
   std::mutex search_mutex_;                      ///< held by the search for an earliest deadline
   std::mutex snapshot_mutex_;                    ///< held while a snapshot is made and kept
   std::int64_t kept_ = 0;                        ///< last input in the snapshot; guarded by `snapshot_mutex_`

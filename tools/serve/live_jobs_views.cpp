@@ -186,26 +186,33 @@ Result<ServedCluster> LiveJobs::cluster() {
   return cluster;
 }
 
-std::pair<JobId, std::shared_ptr<const JobSetting>> LiveJobs::know_next(std::int64_t id) {
+auto LiveJobs::know_next(std::int64_t id) -> std::optional<NextJob> {
   const std::unique_lock lock(mutex_);
   const auto found = records_.find(id);
-  if (found == records_.end() || !found->second.simulated) return {};
-  const Workload& workload = simulation_.admission->simulation().workload();
-  const JobId next = simulation_.admission->next_number();
-  simulation_.speeds->know(next, workload, workload.jobs[found->second.simulated.value]);
-  return {next, setting_};
+  if (found == records_.end()) return std::nullopt;
+  const Record& record = found->second;
+  NextJob next{.number = simulation_.admission->next_number(), .num_begun = num_begun_};
+  if (record.simulated) {
+    next.job = simulation_.admission->simulation().workload().jobs[record.simulated.value];
+  } else {
+    const Workload alone = workload_of(record.known.job, now_, origin_);
+    next.job = simulation_.admission->adopt(alone, alone.jobs.front());
+  }
+  next.job.name = "next";
+  next.job.submit = sim_time(now_);
+  simulation_.speeds->know(next.number, simulation_.admission->simulation().workload(), next.job);
+  return next;
 }
 
 std::optional<UnixTime> LiveJobs::earliest_deadline(std::int64_t id) {
   const std::unique_lock searching(search_mutex_, std::try_to_lock);
   if (!searching.owns_lock()) return std::nullopt;
-  const auto [next, setting] = know_next(id);
+  auto next = know_next(id);
   const std::shared_lock lock(mutex_);
-  // Another job may have come meanwhile, or another cluster.
-  if (setting != setting_ || simulation_.admission->next_number() != next) return std::nullopt;
-  const auto found = records_.find(id);
-  if (found == records_.end() || !found->second.simulated) return std::nullopt;
-  Job job = simulation_.admission->simulation().workload().jobs[found->second.simulated.value];
+  // Another job may have come meanwhile, or the simulation may have begun anew.
+  if (!next || next->num_begun != num_begun_ || simulation_.admission->next_number() != next->number)
+    return std::nullopt;
+  Job& job = next->job;
   job.submit = sim_time(now_);
   constexpr auto kLongestSearch = std::chrono::hours(24 * 365);
   const auto answer = find_earliest_deadline(*simulation_.admission, job.name, job, std::chrono::minutes(1),
