@@ -1,4 +1,4 @@
-# Installs the build, and builds and runs tests/consumer and the examples of docs against the installation.
+# Installs the build, looks for the files that others read, and builds and runs tests/consumer and the examples of docs against the installation.
 set(prefix ${WORK_DIR}/consumer/prefix)
 set(build ${WORK_DIR}/consumer/build)
 file(REMOVE_RECURSE ${WORK_DIR}/consumer)
@@ -9,6 +9,11 @@ function(run)
   endif()
 endfunction()
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
+foreach(file IN ITEMS slurm/job_submit.lua python/vtrain_client.py systemd/vtrain-serve.service systemd/tls.conf)
+  if(NOT EXISTS ${prefix}/share/vtrain/${file})
+    message(FATAL_ERROR "share/vtrain/${file} is not installed")
+  endif()
+endforeach()
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${build} -G Ninja -D CMAKE_PREFIX_PATH=${prefix}
   -D DOCS=${CMAKE_CURRENT_LIST_DIR}/../docs)
 run(${CMAKE_COMMAND} --build ${build})

@@ -26,7 +26,7 @@ set(folders_sched "cluster:" "tenants: cluster" "disruption: cluster" "placement
   "simulation: tenants accounting" "metrics: simulation")
 set(folders_policies "base:" "solver: base" "fcfs: base" "list: base" "backfill: fcfs list" "promises: list" "elasticflow: list fcfs promises"
   "chronus: list fcfs solver" "tenants: list fcfs")
-set(folders_tools "format:" "experiment: format" "live: experiment" "database:" "sweep: experiment database" "serve: live database" "report: experiment" "results: report"
+set(folders_tools "format:" "web:" "experiment: format" "live: experiment" "database:" "sweep: experiment database" "serve: live database web" "report: experiment web" "results: report"
   "studies: results sweep" "api: results" "cli: format" "options: experiment cli" "commands: options studies live serve")
 # docs/measured/normalise is a program of its own, and docs/*.cpp are examples of the installed library.
 set(folders_docs "measured:")

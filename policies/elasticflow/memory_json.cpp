@@ -1,5 +1,6 @@
 /// The memory of `ElasticFlow` as JSON.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -13,9 +14,11 @@ namespace {
 
 /// Latest time that is read: sums of a few stay in range.
 constexpr WholeSeconds kLatestSecond = std::int64_t{1} << 60;
+constexpr double kMostIterationsLeft = 1e18;
 
 bool is_second(WholeSeconds time) {
-  return -kLatestSecond <= time && time <= kLatestSecond;
+  constexpr WholeSeconds kEarliest = -(WholeSeconds{1} << 32);  // which the simulated clock can tell
+  return kEarliest <= time && time <= kLatestSecond;
 }
 
 bool is_number_of_gpus(std::int64_t gpus) {
@@ -39,6 +42,7 @@ void SlottedJob::members(Archive& archive) {
   archive("work_booked_ns", work_booked, SimDuration(0));
   archive("end_s", end, 0);
   archive("finished_s", finished);
+  archive.check(std::abs(iterations_left) <= kMostIterationsLeft, "iterations_left", "at most 1e18");
   archive.check(is_second(deadline), "deadline_s", "at most 2^60");
   archive.check(is_second(end), "end_s", "at most 2^60");
   archive.check(is_second(finished.value_or(0)), "finished_s", "at most 2^60");

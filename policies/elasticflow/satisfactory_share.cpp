@@ -19,7 +19,7 @@ bool near_whole(double seconds) {
 }  // namespace
 
 WholeSeconds FillContext::whole_seconds(double seconds) const {
-  return keeps_plans ? kept_seconds(seconds) : static_cast<WholeSeconds>(std::ceil(seconds));
+  return keeps_plans ? kept_seconds(seconds) : seconds_up(seconds);
 }
 
 void ShareFill::plan(const SlottedJob& job, const FreeView& free, std::optional<std::int64_t> forced,
@@ -172,7 +172,7 @@ double ShareFill::work(WholeSeconds begin, WholeSeconds end, double speed) const
 WholeSeconds ShareFill::second_after(WholeSeconds begin, std::int64_t gpus) const {
   const double seconds = left_ / job_->speed(gpus);
   if (context_.keeps_plans) return begin + kept_seconds(seconds);
-  return static_cast<WholeSeconds>(std::ceil(static_cast<double>(begin) + seconds));
+  return seconds_up(static_cast<double>(begin) + seconds);
 }
 
 void ShareFill::note_near(double value, double limit) {

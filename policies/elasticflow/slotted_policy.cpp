@@ -40,9 +40,15 @@ WholeSeconds align_to_slot(WholeSeconds start, WholeSeconds time, WholeSeconds s
   return start + slots * slot;
 }
 
+WholeSeconds seconds_up(double seconds) {
+  constexpr WholeSeconds kLongest = WholeSeconds{1} << 60;
+  return std::abs(seconds) < static_cast<double>(kLongest) ? static_cast<WholeSeconds>(std::ceil(seconds))
+                                                           : kLongest;
+}
+
 WholeSeconds kept_seconds(double seconds) {
   // Work that counts as done differs from a whole second by at most `kRoundingTime`, itself rounded.
-  return std::max(static_cast<WholeSeconds>(std::ceil(seconds - 2 * kRoundingTime)), WholeSeconds{1});
+  return std::max(seconds_up(seconds - 2 * kRoundingTime), WholeSeconds{1});
 }
 
 void SlottedArrivals::collect(const SchedulingPass& pass, std::optional<WholeSeconds> last_decision,
@@ -179,8 +185,7 @@ void SlottedPolicy::progress(const SchedulingPass& pass, WholeSeconds now) {
     const bool done_before =
         keeps_plans_ ? needed <= time + kRoundingTime : job.iterations_left <= iterations;
     if (done_before && job.end > now) {
-      job.end = *last_decision_ +
-                (keeps_plans_ ? kept_seconds(needed) : static_cast<WholeSeconds>(std::ceil(needed)));
+      job.end = *last_decision_ + (keeps_plans_ ? kept_seconds(needed) : seconds_up(needed));
       job.finished.reset();
     }
     job.iterations_left -= iterations;

@@ -118,6 +118,8 @@ struct SlottedJob {
 /// done.
 inline constexpr double kRoundingTime = 1e-6;
 
+/// Rounds up to whole seconds; 2^60 if there are more.
+WholeSeconds seconds_up(double seconds);
 /// Whole seconds that work takes where plans are kept: at least one, and none for rounding errors.
 WholeSeconds kept_seconds(double seconds);
 

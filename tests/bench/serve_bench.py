@@ -67,8 +67,8 @@ class Service:
 
 
 def milliseconds(text):
-    number, unit = re.fullmatch(r"([\d.]+)(us|ms|s)", text).groups()
-    return float(number) * {"us": 1e-3, "ms": 1, "s": 1000}[unit]
+    number, unit = re.fullmatch(r"([\d.]+)(us|ms|s|m)", text).groups()
+    return float(number) * {"us": 1e-3, "ms": 1, "s": 1000, "m": 60_000}[unit]
 
 
 def wrk(service, folder, script, connections, seconds, path):
@@ -81,8 +81,8 @@ def wrk(service, folder, script, connections, seconds, path):
     found = lambda pattern: re.search(pattern, text)[1]
     return (
         float(found(r"Requests/sec:\s+([\d.]+)")),
-        milliseconds(found(r"50%\s+(\S+)")),
-        milliseconds(found(r"99%\s+(\S+)")),
+        milliseconds(found(r"\n +50% +(\S+)")),
+        milliseconds(found(r"\n +99% +(\S+)")),
         int(refused[1]) if refused else 0,
     )
 

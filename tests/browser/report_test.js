@@ -10,18 +10,12 @@ const fs = require("node:fs");
 const os = require("node:os");
 const path = require("node:path");
 
-const [program, modules, chromium, wanted = ""] = process.argv.slice(2);
-if (!chromium || !fs.existsSync(chromium) || !fs.existsSync(path.join(modules, "playwright-core"))) {
-  console.log("skipped: no Chromium, or the packages that drive it were not fetched");
-  process.exit(77);
-}
-const playwright = require(path.resolve(modules, "playwright-core"));
-const axeSource = fs.readFileSync(path.resolve(modules, "axe-core", "axe.min.js"), "utf8");
+const testing = require("./browser.js");
 
 // ---- pages --------------------------------------------------------------------------------------------------------
 
 const work = fs.mkdtempSync(path.join(os.tmpdir(), "vtrain-browser-"));
-const vtrain = (...words) => execFileSync(path.resolve(program), words, {cwd: work, stdio: ["ignore", "ignore", "inherit"]});
+const vtrain = (...words) => execFileSync(testing.program, words, {cwd: work, stdio: ["ignore", "ignore", "inherit"]});
 
 function makePages() {
   vtrain("compare", "--seed", "1", "--policies", "easy,srtf", "--out", "two");
@@ -36,12 +30,11 @@ function makePages() {
 }
 const fileOf = {two: "two/report.html", six: "six/report.html", small: "small/report.html", shared: "shared/report.html", trace: "trace.html"};
 
-let browser;
 const complaints = [];  // of pages: errors, and requests that leave the file
 
 // A page, with all that its canvases ever wrote in `window.drawnTexts`.
 async function open(name, {width = 1240, height = 900, colorScheme = "light"} = {}) {
-  const context = await browser.newContext({viewport: {width, height}, colorScheme, reducedMotion: "reduce"});
+  const context = await testing.browser.newContext({viewport: {width, height}, colorScheme, reducedMotion: "reduce"});
   const page = await context.newPage();
   page.on("pageerror", (error) => complaints.push(`${name}: ${error}`));
   page.on("console", (message) => { if (message.type() === "error") complaints.push(`${name}: ${message.text()}`); });
@@ -108,9 +101,7 @@ async function violations(page) {
   await openTables(page);
   // Long tables are alike from row to row.
   await page.evaluate(() => document.querySelectorAll(".numbers tbody tr:nth-child(n + 4)").forEach((row) => row.remove()));
-  await page.evaluate(axeSource);
-  const found = await page.evaluate(() => window.axe.run(document, {resultTypes: ["violations"]}));
-  return found.violations.map(({id, nodes}) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 120)).join(" | ")}`);
+  return testing.violations(page);
 }
 
 // `16 h 56 m` in seconds; null for another text.
@@ -344,31 +335,4 @@ const checks = {
   },
 };
 
-(async () => {
-  let failures = 0;
-  try {
-    try {
-      browser = await playwright.chromium.launch({executablePath: chromium, args: ["--no-sandbox"]});
-    } catch (error) {
-      console.log(`skipped: Chromium does not start here: ${error.message.split("\n")[0]}`);
-      process.exitCode = 77;
-      return;
-    }
-    makePages();
-    for (const [name, check] of Object.entries(checks).filter(([each]) => each.includes(wanted))) {
-      const start = Date.now();
-      try {
-        await check();
-        console.log(`ok    ${name} (${Date.now() - start} ms)`);
-      } catch (error) {
-        ++failures;
-        console.log(`FAILS ${name}: ${error.message.slice(0, 1000)}`);
-      }
-      for (const context of browser.contexts()) await context.close();
-    }
-  } finally {
-    await browser?.close();
-    fs.rmSync(work, {recursive: true, force: true});
-  }
-  process.exit(failures === 0 ? 0 : 1);
-})();
+testing.runChecks(checks, {begin: makePages, end: () => fs.rmSync(work, {recursive: true, force: true})});

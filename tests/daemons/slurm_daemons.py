@@ -15,8 +15,8 @@ import subprocess
 import tempfile
 import time
 
-DAEMONS = ("munged", "mariadbd", "slurmdbd", "slurmctld", "slurmd")
-CLIENTS = ("mariadb-install-db", "mariadb-admin", "sacctmgr", "sbatch", "squeue", "sacct", "scontrol", "sprio", "sshare")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "sinfo", "scancel")
+OF_ACCOUNTING = ("mariadbd", "slurmdbd", "mariadb-install-db", "mariadb-admin", "sacctmgr", "sacct", "sprio", "sshare")
 SBIN = "/usr/sbin:/sbin"
 
 CONFIGURATION = """ClusterName=test
@@ -49,14 +49,16 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 DefMemPerCPU=100
 GresTypes=gpu
-AccountingStorageType=accounting_storage/slurmdbd
+{settings}
+NodeName=n[0-{last}] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{first_node_port}-{last_node_port}] CPUs=16 RealMemory=64000 Gres=gpu:a100:8 State=UNKNOWN
+"""
+
+ACCOUNTING = """AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort={database_port}
 AccountingStoragePass={folder}/munge/socket
 AccountingStorageTRES=gres/gpu
 AccountingStorageEnforce=associations,limits,qos
-{settings}
-NodeName=n[0-{last}] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{first_node_port}-{last_node_port}] CPUs=16 RealMemory=64000 Gres=gpu:a100:8 State=UNKNOWN
 """
 
 DATABASE_CONFIGURATION = """AuthType=auth/munge
@@ -75,12 +77,12 @@ CommitDelay=1
 """
 
 
-def why_not():
+def why_not(accounting=True):
     """The reason why no Slurm can run here; empty if one can."""
     if os.geteuid() != 0:
         return "not root"
     path = os.environ.get("PATH", "") + ":" + SBIN
-    missing = [name for name in DAEMONS + CLIENTS if shutil.which(name, path=path) is None]
+    missing = [name for name in PROGRAMS + OF_ACCOUNTING * accounting if shutil.which(name, path=path) is None]
     if missing:
         return "not installed: " + ", ".join(missing)
     if os.path.exists("/usr/sbin/slurmctld-wlm-emulator"):
@@ -109,11 +111,13 @@ def die_with_parent():
 
 
 class SlurmDaemons:
-    """A cluster of nodes with 16 CPUs and 8 GPUs each, with accounting."""
+    """A cluster of nodes with 16 CPUs and 8 GPUs each, with accounting or without. `files` stand beside slurm.conf, texts by name."""
 
-    def __init__(self, nodes, settings):
+    def __init__(self, nodes, settings, accounting=True, files=None):
         self.nodes = nodes
         self.settings = settings
+        self.accounting = accounting
+        self.files = files or {}
         self.daemons = []
 
     def __enter__(self):
@@ -190,6 +194,8 @@ class SlurmDaemons:
                 device.touch()
             gpus.append(f"NodeName=n[0-{self.nodes - 1}] Name=gpu Type=a100 File={device}\n")
         (self.folder / "gres.conf").write_text("".join(gpus))
+        for name, text in self.files.items():
+            (self.folder / name).write_text(text)
         database = self.folder / "slurmdbd.conf"
         database.touch(0o600)
         database.write_text(DATABASE_CONFIGURATION.format(**values))
@@ -201,7 +207,8 @@ class SlurmDaemons:
 
     def configure(self, settings):
         """Writes slurm.conf with other settings; `scontrol reconfigure` makes slurmctld read it."""
-        (self.folder / "slurm.conf").write_text(CONFIGURATION.format(settings=settings.strip(), **self.values))
+        settings = (ACCOUNTING.format(**self.values) if self.accounting else "") + settings.strip()
+        (self.folder / "slurm.conf").write_text(CONFIGURATION.format(settings=settings, **self.values))
 
     def _launch(self, *command, **environment):
         with open(self.folder / f"log/{command[0]}.out", "ab") as out:
@@ -214,6 +221,19 @@ class SlurmDaemons:
         self._launch("munged", "--foreground", "--force", f"--key-file={folder}/munge/key", f"--socket={folder}/munge/socket",
                      f"--pid-file={folder}/run/munged.pid", f"--log-file={folder}/log/munged.log",
                      f"--seed-file={folder}/munge/seed")
+        self._wait_for("test", "-S", f"{folder}/munge/socket")
+        if self.accounting:
+            self._start_accounting()
+        self._launch("slurmctld", "-D")
+        self._wait_for("scontrol", "ping")
+        for node in range(self.nodes):
+            self._launch("slurmd", "-D", "-N", f"n{node}")
+        until = time.monotonic() + 120
+        while set(self.run("sinfo", "-h", "-N", "-o", "%T").split()) != {"idle"}:
+            self._check(until, "every node")
+
+    def _start_accounting(self):
+        folder = self.folder
         options = ["--no-defaults", "--user=root", f"--datadir={folder}/database", f"--tmpdir={folder}/run/tmp"]
         self.run("mariadb-install-db", *options, "--skip-test-db")
         self._launch("mariadbd", *options, f"--socket={folder}/run/mariadb.sock", f"--pid-file={folder}/run/mariadb.pid",
@@ -223,13 +243,6 @@ class SlurmDaemons:
         self._launch("slurmdbd", "-D", MYSQL_UNIX_PORT=f"{folder}/run/mariadb.sock", SLURM_CONF=f"{folder}/slurmdbd.conf")
         self._wait_for("sacctmgr", "-n", "show", "cluster")
         self.run("sacctmgr", "-i", "add", "cluster", "test", check=False)
-        self._launch("slurmctld", "-D")
-        self._wait_for("scontrol", "ping")
-        for node in range(self.nodes):
-            self._launch("slurmd", "-D", "-N", f"n{node}")
-        until = time.monotonic() + 120
-        while set(self.run("sinfo", "-h", "-N", "-o", "%T").split()) != {"idle"}:
-            self._check(until, "every node")
 
     def _check(self, until, what):
         if time.monotonic() > until:

@@ -224,6 +224,24 @@ TEST_CASE("eta: a model that a job names gives its run time, with the predictor'
   CHECK(assumed.find("rows of --models that no job matches") != std::string::npos);
 }
 
+TEST_CASE("eta: comments may have the service's id and deadline, and quotes around values") {
+  const TemporaryFolder work;
+  work.write("nodes.txt", kNodes);
+  const auto answer_with = [&](const std::string& comment) {
+    std::string jobs = kJobs;
+    const std::string limit = "TimeLimit=00:30:00";
+    jobs.replace(jobs.find(limit), limit.size(), "Comment=" + comment + " TimeLimit=UNLIMITED");
+    work.write("jobs.txt", jobs);
+    return answer_of("--policy fifo --samples 10", work);
+  };
+  const json plain = answer_with("vtrain: model=llama3.1-8b global_batch=64 iterations=5000");
+  CHECK(plain["jobs"][0]["run_time_from"] == "model");
+  CHECK(answer_with("vtrain: job=17 model=llama3.1-8b deadline=10d global_batch=64 iterations=5000") ==
+        plain);
+  CHECK(answer_with("vtrain: job=17 model=\"llama3.1-8b\" iterations=5000  global_batch=\"64\" plan=\"\"") ==
+        plain);
+}
+
 TEST_CASE("eta: a model that tells no run time is counted, and the next source takes its place") {
   const TemporaryFolder work;
   work.write("nodes.txt", kNodes);
@@ -244,6 +262,10 @@ TEST_CASE("eta: a model that tells no run time is counted, and the next source t
   CHECK(has(assumed_with("vtrain: model=lama9 tokens=1B", kNodes), "not understood: model: "));
   CHECK(has(assumed_with("vtrain: model=llama3.1-8b", kNodes), "tokens: missing, as are iterations"));
   CHECK(has(assumed_with("vtrain: model=llama3.1-8b tokens=1B speed=9", kNodes), "found 'speed=9'"));
+  CHECK(has(assumed_with("vtrain: model=llama3.1-8b tokens=1B deadline=1d deadline=2d", kNodes),
+            "deadline: expected once"));
+  CHECK(has(assumed_with("vtrain: model=llama3.1-8b tokens=\"1B", kNodes), "quote"));
+  CHECK(has(assumed_with("vtrain: model=llama3.1-8b tokens=\"1B\"M", kNodes), "quote"));
   CHECK(has(assumed_with("vtrain: model=llama3.1-405b global_batch=8 iterations=9", kNodes),
             "model tells no run time: llama3.1-405b on 8 GPUs: "));
   const std::string unknown = "NodeName=a CPUTot=8 Gres=gpu:q7:8 State=ALLOCATED AllocTRES=gres/gpu=8\n";

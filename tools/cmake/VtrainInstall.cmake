@@ -23,6 +23,9 @@ install(FILES ${vtrain_shell}/vtrain.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${vtrain_shell}/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME vtrain)
 install(FILES ${vtrain_shell}/completion.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _vtrain)
 install(FILES ${vtrain_shell}/completion.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME vtrain.fish)
+install(FILES ${PROJECT_SOURCE_DIR}/integrations/slurm/job_submit.lua DESTINATION ${CMAKE_INSTALL_DATADIR}/vtrain/slurm)
+install(FILES ${PROJECT_SOURCE_DIR}/integrations/python/vtrain_client.py DESTINATION ${CMAKE_INSTALL_DATADIR}/vtrain/python)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/integrations/systemd DESTINATION ${CMAKE_INSTALL_DATADIR}/vtrain)
 install(EXPORT vtrainTargets NAMESPACE vtrain:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/vtrain)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/vtrainConfig.cmake.in

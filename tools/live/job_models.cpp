@@ -22,6 +22,9 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kWorkKeys = {"model", "global_batch", "tokens", "iterations",
                                                        "plan"};
+/// Keys of comments: of the work, and for `vtrain serve`.
+constexpr std::array<std::string_view, 7> kCommentKeys = {"model", "global_batch", "tokens", "iterations",
+                                                          "plan",  "deadline",     "job"};
 
 /// Texts of the keys of `kWorkKeys`, empty where there is none.
 using WorkTexts = std::array<std::string_view, kWorkKeys.size()>;
@@ -64,6 +67,28 @@ Result<TrainingWork> work_of(const WorkTexts& texts) {
   return work;
 }
 
+/// Takes `key=value` off the front of a comment. A value may be in double quotes and has none inside.
+Result<std::pair<std::string_view, std::string_view>> take_word(std::string_view& text) {
+  const std::string_view word = text.substr(0, text.find(' '));
+  const std::size_t equals = word.find('=');
+  const std::string_view key = word.substr(0, equals);
+  if (equals == std::string_view::npos || std::ranges::find(kCommentKeys, key) == kCommentKeys.end())
+    return fail({.message = expected_found(
+                     "model=, global_batch=, tokens=, iterations=, plan=, deadline= or job=", word)});
+  std::string_view value = word.substr(equals + 1);
+  std::string_view rest = text.substr(word.size());
+  if (value.starts_with('"')) {
+    const std::size_t begin = equals + 2;
+    const std::size_t end = std::min(text.find('"', begin), text.size());
+    value = text.substr(begin, end - begin);
+    rest = text.substr(end).starts_with('"') ? text.substr(end + 1) : "\"";
+  }
+  if (value.find('"') != std::string_view::npos || !(rest.empty() || rest.starts_with(' ')))
+    return fail({.field = std::string(key), .message = "expected quotes around the whole value or none"});
+  text = trim(rest);
+  return std::pair{key, value};
+}
+
 /// True if a name fits a pattern, in which `*` is any text.
 bool matches(std::string_view pattern, std::string_view name) {
   std::size_t at = 0;
@@ -92,18 +117,20 @@ bool matches(std::string_view pattern, std::string_view name) {
 }  // namespace
 
 Result<TrainingWork> parse_training_work(std::string_view text) {
-  WorkTexts texts;
-  for (const std::string_view word : split(text, ' ')) {
-    if (word.empty()) continue;
-    const auto [key, value] = split_once(word, '=');
-    const auto place = std::ranges::find(kWorkKeys, key) - kWorkKeys.begin();
-    if (place == std::ssize(kWorkKeys) || !value)
-      return fail({.message = expected_found("model=, global_batch=, tokens=, iterations= or plan=", word)});
-    if (!texts[static_cast<std::size_t>(place)].empty())
-      return fail({.field = std::string(key), .message = "expected once, found twice"});
-    texts[static_cast<std::size_t>(place)] = *value;
+  std::array<std::string_view, kCommentKeys.size()> texts;
+  text = trim(text);
+  while (!text.empty()) {
+    const auto word = take_word(text);
+    if (!word) return fail(word.error());
+    const auto place = std::ranges::find(kCommentKeys, word->first) - kCommentKeys.begin();
+    std::string_view& value = texts[static_cast<std::size_t>(place)];
+    if (!value.empty())
+      return fail({.field = std::string(word->first), .message = "expected once, found twice"});
+    value = word->second;
   }
-  return work_of(texts);
+  WorkTexts work;
+  std::ranges::copy_n(texts.begin(), std::ssize(work), work.begin());
+  return work_of(work);
 }
 
 Result<JobModels> JobModels::read(const std::string& file) {

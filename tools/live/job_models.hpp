@@ -13,7 +13,8 @@
 namespace vtrain {
 
 /// Reads `model=llama3-8b global_batch=512 tokens=300B plan=tensor=8`: a known model, with tokens or
-/// iterations; the batch is the published one where none is given. The error has field and message.
+/// iterations; the batch is the published one where none is given. Values may be in double quotes.
+/// `deadline=` and `job=` are for `vtrain serve`, and pass. The error has field and message.
 Result<TrainingWork> parse_training_work(std::string_view text);
 
 /// A table of jobs with their models.

@@ -9,19 +9,16 @@
 
 #include "core/base/utf8.hpp"
 #include "tools/format/text_format.hpp"
+#include "tools/web/web.hpp"
 
 namespace vtrain {
 
 namespace embedded {
 extern const std::string_view report_template;
 extern const std::string_view report_css;
-extern const std::string_view format_js;
 extern const std::string_view charts_js;
 extern const std::string_view gantt_js;
 extern const std::string_view report_js;
-extern const std::string_view uplot_js;
-extern const std::string_view uplot_css;
-extern const std::string_view uplot_license;
 }  // namespace embedded
 
 namespace report {

@@ -87,8 +87,9 @@ ordered_json operation(const Route& route) {
 
 ordered_json openapi_document(std::span<const Route> routes, std::string_view version) {
   ordered_json paths = ordered_json::object();
-  for (const Route& route : routes)
-    paths[std::string(route.path)][lower_case(route.method)] = operation(route);
+  for (const Route& route : routes) {
+    if (route.is_described) paths[std::string(route.path)][lower_case(route.method)] = operation(route);
+  }
   return {{"openapi", "3.1.0"},
           {"info",
            {{"title", "vtrain serve"},

@@ -51,6 +51,7 @@ struct Route {
   std::string_view media_type = "application/json";   ///< media type of the answer
   std::size_t max_body = std::size_t{1} << 20;        ///< largest body in bytes
   std::function<Response(const Request&)> handler{};  ///< runs on any thread; may throw
+  bool is_described = true;                           ///< listed in `/openapi.json`
 };
 
 /// A request that may go on: what follows from its header.

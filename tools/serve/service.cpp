@@ -17,6 +17,7 @@
 #include "tools/format/text_format.hpp"
 #include "tools/serve/event_log.hpp"
 #include "tools/serve/openapi.hpp"
+#include "tools/serve/page/page.hpp"
 #include "tools/serve/problem.hpp"
 #include "tools/serve/process_figures.hpp"
 
@@ -117,6 +118,8 @@ std::vector<Route> Service::routes() {
   };
   if (jobs_ == nullptr) return routes;
   for (Route& route : jobs_->routes())
+    routes.push_back(std::move(route));
+  for (Route& route : page_routes())
     routes.push_back(std::move(route));
   if (clock_.is_simulated()) {
     routes.push_back({.method = "POST",

@@ -35,7 +35,10 @@ class PredictedSpeeds final : public GangSpeedModel {
   /// number or fewer.
   std::int64_t num_without_plan(const Workload& workload);
 
-  bool knows(JobId job) const override { return kind_of_[job.value] != kNoKind; }
+  /// Also asked of jobs that are considered and have not been told to `know`.
+  bool knows(JobId job) const override {
+    return job.value < kind_of_.size() && kind_of_[job.value] != kNoKind;
+  }
   GangSpeed at(JobId job, GpuCount num_gpus, const GangSite& site) override;
   double slowest(JobId job, GpuCount num_gpus, bool may_spread) override;
 

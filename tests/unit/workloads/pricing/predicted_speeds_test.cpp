@@ -69,6 +69,7 @@ TEST_CASE("predicted_speeds: jobs that no predictor prices, or that have measure
   CHECK(speeds.num_jobs() == 1);
   for (std::uint32_t job = 0; job < workload.jobs.size(); ++job)
     CHECK(speeds.knows(JobId(job)) == (job == 0));
+  CHECK_FALSE(speeds.knows(JobId(1'000'000)));
 }
 
 TEST_CASE("predicted_speeds: over GPUs that no plan divides the next smaller number counts") {

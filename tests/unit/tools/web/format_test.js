@@ -1,5 +1,5 @@
 "use strict";
-// Known answers for tools/report/format.js, those of tools/format/text_format.cpp with no-break spaces. Run by node with the file as its argument.
+// Known answers for tools/web/format.js, those of tools/format/text_format.cpp with no-break spaces. Run by node with the file as its argument.
 const assert = require("node:assert");
 const fs = require("node:fs");
 const vm = require("node:vm");

@@ -1,5 +1,5 @@
 "use strict";
-// Numbers and durations as people read them, the same way as tools/format/text_format.cpp; for the pictures of the report. A number and
+// Numbers and durations as people read them, the same way as tools/format/text_format.cpp; for the scripts of the pages. A number and
 // its unit are joined by a no-break space.
 const minute = 60, hour = 3600, day = 86400;
 
