@@ -20,8 +20,8 @@ const work = fs.mkdtempSync(path.join(os.tmpdir(), "vtrain-page-"));
 const services = [];
 
 // Starts a service with a cluster of its own; the first line of its log names the port.
-async function serve({port = 0, options = []} = {}) {
-  const words = ["serve", "--cluster", "4x8:a100", "--listen", `127.0.0.1:${port}`, "--log", "events", ...options];
+async function serve({port = 0, state = `${services.length}.db`, options = []} = {}) {
+  const words = ["serve", "--cluster", "4x8:a100", "--state", state, "--listen", `127.0.0.1:${port}`, "--log", "events", ...options];
   const child = spawn(testing.program, words, {cwd: work, stdio: ["ignore", "ignore", "pipe"]});
   services.push(child);
   const lines = readline.createInterface({input: child.stderr});
@@ -45,7 +45,7 @@ async function open(service, {width = 1280, height = 900, colorScheme = "light",
   page.asked = [];
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("console", (message) => {
-    if (message.type() === "error" && !expected.test(message.text())) complaints.push(message.text());
+    if (message.type() === "error" && !expected.test(message.text())) complaints.push(`${message.text()} ${message.location().url}`);
   });
   page.on("request", (request) => {
     page.asked.push(request.url());
@@ -144,7 +144,7 @@ const checks = {
     assert.match(facts, /Forecast end\s+\d+\s\w+/);
     assert.match(facts, /Tokens\s+2B/);
     await page.keyboard.press("Escape");
-    assert(!(await page.locator("#job").isVisible()));
+    await page.locator("#job").waitFor({state: "hidden", timeout: 20000});
     assert.strictEqual(await focused(page), "by-keys");
     // The picture, by keys.
     await page.locator("#gpus-chart").waitFor();
@@ -153,7 +153,7 @@ const checks = {
     assert.match(await page.locator("#gpus-pointed").innerText(), /\d+\s\w+\s\d\d:\d\d.*: \d+\sGPUs? planned/);
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
-    assert((await page.locator("#gpus-numbers tbody tr").count()) >= 2);
+    await page.locator("#gpus-numbers tbody tr").nth(1).waitFor({timeout: 20000});
   },
 
   async "a refused job stands among the refused, with its reason"() {
@@ -190,7 +190,7 @@ const checks = {
   },
 
   async "an error stands at its field"() {
-    const page = await openReady(shared, {expected: /400/});
+    const page = await openReady(shared, {expected: /40[04]/});
     for (const [id, value] of [["model", "no-such-model"], ["tokens", "many"], ["deadline", "soon"]]) {
       await fill(page, {...small, [id]: value});
       await press(page, "Check");
@@ -238,18 +238,19 @@ const checks = {
     await press(page, "Submit");
     await answerOf(page, "good");
     assert(!page.asked.some((url) => url.includes("vt_")), "no token in an address");
+    await page.context().close();
     await service.stop();
   },
 
   async "a service that is gone is said to be, and found again"() {
-    const first = await serve();
+    const first = await serve({state: "twice.db"});
     const page = await openReady(first, {expected: /Failed to load resource/});
     await isUpToDate(page);
     await first.stop();
     await page.locator("#connection.bad").waitFor({timeout: 20000});
     assert.match(await page.locator("#connection").innerText(), /does not answer; trying again\. What is shown is of \d+/);
     assert(await page.locator("#content").isVisible());
-    const second = await serve({port: first.port});
+    const second = await serve({port: first.port, state: "twice.db"});
     await page.waitForFunction(() => document.getElementById("connection").textContent === "Up to date", null, {timeout: 40000});
     await second.stop();
   },

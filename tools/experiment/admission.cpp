@@ -135,6 +135,10 @@ struct Admission::Parts {
   Result<std::shared_ptr<const AdmissionForecast>> forecast() const;
   Result<AdmissionForecast> finish(Run& run, std::vector<JobSegment>* segments) const;
   void change() { without.reset(); }
+  /// True if the promise of a job counts.
+  bool counts(const JobOutcome& outcome, const Job& job) const {
+    return outcome.has_promise() && (!setup.promises_at_once || outcome.promised <= job.submit);
+  }
   JobId next_number() const { return JobId(static_cast<std::uint32_t>(deadlines.size())); }
 };
 
@@ -365,7 +369,7 @@ Result<AdmissionAnswer> Admission::consider(std::string_view name, const Job& jo
   else if (!parts_->gives_promises || !job.has_deadline())
     answer.reason = AdmissionReason::InTime;
   else
-    answer.reason = mine.has_promise() ? AdmissionReason::Promised : AdmissionReason::NotPromised;
+    answer.reason = parts_->counts(mine, job) ? AdmissionReason::Promised : AdmissionReason::NotPromised;
   return answer;
 }
 
@@ -380,7 +384,7 @@ Result<bool> Admission::would_admit(std::string_view name, const Job& job) const
   auto& [run, id] = *forked;
   while (true) {
     const JobOutcome outcome = run->simulation->outcome(id);
-    if (outcome.has_promise()) return true;
+    if (outcome.has_promise() || parts_->setup.promises_at_once) return parts_->counts(outcome, job);
     const auto next = run->next_event();
     if (is_over(outcome.state) || !next || *next > job.deadline) return false;
     if (auto done = run->run_until(*next); !done) return fail(std::move(done.error()));

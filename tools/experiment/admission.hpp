@@ -22,6 +22,7 @@ struct AdmissionSetup {
   std::string policy = "deadline";  ///< spec of a policy that `can_begin_with_jobs`
   SimulationOptions options{};      ///< placement, disruptions, tenants and speeds; the rest is not used
   Workload workload{};              ///< jobs that run or wait, then those that come later, with their names
+  bool promises_at_once = false;    ///< a promise counts only if it is made when the job comes
   SimulationState state{};          ///< state of the first jobs; empty: an empty cluster
 };
 

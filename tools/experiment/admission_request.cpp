@@ -120,6 +120,7 @@ Result<void> AdmissionRequest::set_up_admission(Workload workload, SimulationSta
   setup.options.disruptions = disruptions_ ? &*disruptions_ : nullptr;
   setup.options.gang_speed_model = speeds_.get();
   setup.workload = std::move(workload);
+  setup.promises_at_once = spec_.promises_at_once;
   setup.state = std::move(state);
   auto admission = Admission::begin(std::move(setup), registry);
   if (!admission) return fail(in_option("--policy", std::move(admission.error())));

@@ -26,6 +26,7 @@ struct AdmissionSpec : TrainingJobSpec {
   std::string policy = "deadline";
   PlacementKind placement = PlacementKind::Count;
   PricingArguments pricing{};
+  bool promises_at_once = false;           ///< as `AdmissionSetup` has it
   std::string interruption_cost = "auto";  ///< as `DisruptionArguments` has it
   std::int64_t samples = 0;                ///< simulations with errors; 0: by the number of live jobs
   std::uint64_t seed = 1;                  ///< seed of the errors

@@ -82,6 +82,7 @@ Result<SpeedyAdmission> JobSetting::begin(ClusterToday today) const {
   AdmissionSetup setup;
   setup.cluster = cluster_;
   setup.policy = setup_.policy;
+  setup.promises_at_once = true;
   setup.options.placement = placement_;
   setup.options.disruptions = disruptions_ ? &*disruptions_ : nullptr;
   setup.options.gang_speed_model = begun.speeds.get();

@@ -339,6 +339,7 @@ Response Jobs::dry_run(const JobRequest& job, const std::string& tenant, const C
   spec.deadline = fmt::format("{:.9f}s", static_cast<double>(*deadline - now) / 1e9);
   spec.policy = setting->setup().policy;
   spec.placement = setting->placement();
+  spec.promises_at_once = true;
   spec.interruption_cost = setting->setup().interruption_cost;
   spec.pricing = jobs_.pricing_arguments();
   spec.pricing.prediction_error = "empirical";

@@ -31,13 +31,6 @@ Error is_over_error(const ServedJob& job) {
           .message = fmt::format("job {} is over: {}", job.job.id, name_of(job.phase))};
 }
 
-Fact job_changed(JobId job, std::optional<SimDuration> duration, std::optional<std::int64_t> iterations) {
-  JobChanged changed{.job = job};
-  changed.duration = duration;
-  changed.iterations = iterations;
-  return changed;
-}
-
 }  // namespace
 
 Result<UnixTime> read_deadline(const std::string& text, UnixTime now) {
@@ -194,21 +187,25 @@ Result<void> LiveJobs::apply_end(Record& record, ReportedEnd how) {
 Result<void> LiveJobs::apply_progress(Record& record, double fraction) {
   const ServedJob job = view(record);
   if (!job.is_live()) return fail(is_over_error(job));
+  const Simulation& simulation = simulation_.admission->simulation();
+  const Job& simulated = simulation.workload().jobs[record.simulated.value];
+  const double part = simulation.part_done(record.simulated, sim_time(now_));
   // What is left takes as much longer than predicted as what is done; of too little nothing follows.
   constexpr double kTellsPace = 0.02;
   constexpr double kMostSlowdown = 20;
-  const double predicted = job.progress;
-  const bool tells_pace = fraction >= kTellsPace && predicted >= kTellsPace;
-  const double factor = tells_pace ? std::clamp(predicted / fraction, 1 / kMostSlowdown, kMostSlowdown)
-                                   : 1 - fraction + predicted;
-  const Job& simulated = simulation_.admission->simulation().workload().jobs[record.simulated.value];
+  const bool tells_pace = fraction >= kTellsPace && part >= kTellsPace;
+  const double as_predicted =
+      static_cast<double>(record.known.job.duration_ns) / static_cast<double>(simulated.duration.count());
+  const double factor = tells_pace ? std::clamp(part / fraction, 1 / kMostSlowdown, kMostSlowdown)
+                                   : part + (1 - fraction) * as_predicted;
   const auto scaled = [factor](auto value) {
     return std::max(1.0, std::round(static_cast<double>(value) * factor));
   };
-  const SimDuration duration(static_cast<std::int64_t>(scaled(simulated.duration.count())));
-  const auto iterations = static_cast<std::int64_t>(scaled(simulated.iterations));
-  return tell(
-      job_changed(record.simulated, duration, simulated.curve ? std::optional(iterations) : std::nullopt));
+  JobChanged changed{.job = record.simulated};
+  changed.duration = SimDuration(static_cast<std::int64_t>(scaled(simulated.duration.count())));
+  if (simulated.curve) changed.iterations = static_cast<std::int64_t>(scaled(simulated.iterations));
+  record.known.report = {.fraction = fraction, .part = std::min(part / factor, 1.0)};
+  return tell(changed);
 }
 
 Result<void> LiveJobs::apply_node(std::uint32_t number, NodeState state) {

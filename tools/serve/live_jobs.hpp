@@ -128,8 +128,8 @@ class LiveJobs {
   Result<std::vector<ServedJob>> list(const JobFilter& filter);
   /// Expected course of a live job; none for others.
   Result<std::optional<JobForecast>> forecast(std::int64_t id);
-  /// The earliest deadline with which a refused job would be promised now; none if there is none, or another
-  /// search is under way.
+  /// The earliest deadline, to the minute, with which a refused job would be promised now; none if there is
+  /// none, or another search is under way.
   std::optional<UnixTime> earliest_deadline(std::int64_t id);
   /// Likely starts and ends of live jobs, if nobody else comes: of one job, or of all.
   Result<std::vector<JobTimes>> likely_times(std::optional<std::int64_t> id);
@@ -183,15 +183,6 @@ class LiveJobs {
   Result<void> tell(const Fact& fact);
   Result<Record*> record_of(std::int64_t id);
   ServedJob view(const Record& record) const;
-  /// A job of the past as the next one.
-  struct NextJob {
-    Job job{};
-    JobId number{};
-    std::int64_t num_begun = 0;
-  };
-  /// Has the simulation know the names and speeds of a job as those of the next one. None: there is no such
-  /// job.
-  std::optional<NextJob> know_next(std::int64_t id);
   std::vector<ServedNode> nodes() const;
   JobCounts count() const;
   UnixTime time_now() const { return std::max(options_.clock(), now_); }
@@ -217,7 +208,6 @@ class LiveJobs {
 
   LiveJobsOptions options_;
   Store& store_;
-  std::int64_t num_begun_ = 0;                   ///< times that a simulation was begun
   std::mutex search_mutex_;                      ///< held by the search for an earliest deadline
   std::mutex snapshot_mutex_;                    ///< held while a snapshot is made and kept
   std::int64_t kept_ = 0;                        ///< last input in the snapshot; guarded by `snapshot_mutex_`

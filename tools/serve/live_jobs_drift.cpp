@@ -126,6 +126,7 @@ Result<void> LiveJobs::apply_drift(const Drift& drift) {
       const double longer = 1.1 * static_cast<double>(now_ - each.since);
       record.known = view(record);
       record.known.ended.reset();
+      record.known.report = {};
       record.said.reset();
       ServedJob job = record.known;
       const double factor =

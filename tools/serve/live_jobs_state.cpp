@@ -245,7 +245,6 @@ Result<void> LiveJobs::begin_anew(ClusterToday today) {
   }
   auto begun = setting_->begin(std::move(today));
   if (!begun) return fail(std::move(begun.error()));
-  ++num_begun_;
   simulation_ = *std::move(begun);
   return {};
 }

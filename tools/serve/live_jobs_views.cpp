@@ -53,7 +53,8 @@ ServedJob LiveJobs::view(const Record& record) const {
     const LiveJob live = simulation.live_job(record.simulated);
     job.held_gpus = live.num_gpus.value;
     if (live.has_started) job.started = unix_time(outcome.start);
-    job.progress = simulation.part_done(record.simulated, sim_time(now_));
+    const double part = simulation.part_done(record.simulated, sim_time(now_));
+    job.progress = record.known.report.progress_at(part);
     return job;
   }
   if (outcome.start != SimTime{} || outcome.attained.count() > 0) job.started = unix_time(outcome.start);
@@ -186,37 +187,25 @@ Result<ServedCluster> LiveJobs::cluster() {
   return cluster;
 }
 
-auto LiveJobs::know_next(std::int64_t id) -> std::optional<NextJob> {
-  const std::unique_lock lock(mutex_);
-  const auto found = records_.find(id);
-  if (found == records_.end()) return std::nullopt;
-  const Record& record = found->second;
-  NextJob next{.number = simulation_.admission->next_number(), .num_begun = num_begun_};
-  if (record.simulated) {
-    next.job = simulation_.admission->simulation().workload().jobs[record.simulated.value];
-  } else {
-    const Workload alone = workload_of(record.known.job, now_, origin_);
-    next.job = simulation_.admission->adopt(alone, alone.jobs.front());
-  }
-  next.job.name = "next";
-  next.job.submit = sim_time(now_);
-  simulation_.speeds->know(next.number, simulation_.admission->simulation().workload(), next.job);
-  return next;
-}
-
 std::optional<UnixTime> LiveJobs::earliest_deadline(std::int64_t id) {
   const std::unique_lock searching(search_mutex_, std::try_to_lock);
   if (!searching.owns_lock()) return std::nullopt;
-  auto next = know_next(id);
-  const std::shared_lock lock(mutex_);
-  // Another job may have come meanwhile, or the simulation may have begun anew.
-  if (!next || next->num_begun != num_begun_ || simulation_.admission->next_number() != next->number)
-    return std::nullopt;
-  Job& job = next->job;
-  job.submit = sim_time(now_);
+  std::unique_lock lock(mutex_);
+  const auto found = records_.find(id);
+  if (found == records_.end()) return std::nullopt;
+  const Workload alone = workload_of(found->second.known.job, now_, origin_);
+  ClusterToday today = simulation_.admission->today();
+  const std::shared_ptr<const JobSetting> setting = setting_;
+  lock.unlock();
+  // A simulation of its own, so that nobody waits for the search.
+  auto simulation = setting->begin(std::move(today));
+  if (!simulation) return std::nullopt;
+  Admission& admission = *simulation->admission;
+  Job job = admission.adopt(alone, alone.jobs.front());
+  simulation->speeds->know(admission.next_number(), admission.simulation().workload(), job);
   constexpr auto kLongestSearch = std::chrono::hours(24 * 365);
-  const auto answer = find_earliest_deadline(*simulation_.admission, job.name, job, std::chrono::minutes(1),
-                                             job.submit + kLongestSearch);
+  const auto answer =
+      find_earliest_deadline(admission, job.name, job, std::chrono::minutes(1), job.submit + kLongestSearch);
   if (!answer || !*answer) return std::nullopt;
   return unix_time(job.deadline);
 }

@@ -26,6 +26,8 @@ nlohmann::ordered_json to_kept_json(const ServedJob& job) {
   nlohmann::ordered_json json = {{"job", to_json(job.job)},     {"submitted", job.submitted},
                                  {"phase", name_of(job.phase)}, {"promised", job.promised},
                                  {"reason", job.reason},        {"progress", job.progress}};
+  if (job.report.fraction > 0)
+    json["report"] = {{"fraction", job.report.fraction}, {"part", job.report.part}};
   if (!job.external.empty()) json["external"] = job.external;
   if (job.is_foreign) json["foreign"] = true;
   if (job.started) json["started"] = *job.started;
@@ -42,6 +44,11 @@ Result<ServedJob> served_job_from(const JsonDocument& document, const nlohmann::
   job.promised = fields.boolean_or("promised", false);
   job.reason = fields.string_or("reason", "");
   job.progress = fields.number_or("progress", 0, 1, 0);
+  if (fields.has("report")) {
+    JsonFields report(document, object["report"]);
+    job.report = {.fraction = report.number("fraction", 0, 1), .part = report.number("part", 0, 1)};
+    if (report.error()) return fail(*report.error());
+  }
   job.external = fields.string_or("external", "");
   job.is_foreign = fields.boolean_or("foreign", false);
   if (fields.has("started")) job.started = fields.integer("started", 0, kMost);

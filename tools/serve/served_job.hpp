@@ -20,6 +20,17 @@ enum class JobPhase { Waiting, Running, Completed, Failed, Cancelled, Refused };
 std::span<const std::string_view> job_phase_names();
 std::string_view name_of(JobPhase phase);
 
+/// The last report of a job's progress.
+struct LastReport {
+  double fraction = 0;  ///< part of the work that was done
+  double part = 0;      ///< the simulation's part at that time, after it was corrected
+
+  /// Progress by now, when the simulation has got to another part.
+  double progress_at(double part_now) const {
+    return part < 1 ? fraction + (1 - fraction) * (part_now - part) / (1 - part) : fraction;
+  }
+};
+
 /// A job as it is now.
 struct ServedJob {
   LoggedJob job{};
@@ -31,6 +42,7 @@ struct ServedJob {
   std::optional<UnixTime> started{};
   std::optional<UnixTime> ended{};
   double progress = 0;      ///< part of its work that is done
+  LastReport report{};      ///< by which `progress` goes on
   std::string external{};   ///< its id in the cluster's scheduler; empty: not known
   bool is_foreign = false;  ///< it did not come through the service
 
