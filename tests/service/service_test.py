@@ -4,22 +4,18 @@ VTRAIN names the program. VTRAIN_TEST_ROUNDS multiplies the number of random req
 """
 
 import copy
-import http.client
 import json
-import os
-import pathlib
 import random
 import shutil
 import signal
 import socket
 import ssl
 import subprocess
-import tempfile
 import threading
 import unittest
 
-PROGRAM = os.environ["VTRAIN"]
-ROUNDS = float(os.environ.get("VTRAIN_TEST_ROUNDS", "1"))
+from harness import ROUNDS, ServiceTest, run
+
 PREDICTION = {
     "model": "llama3-8b",
     "plan": {"tensor": 2, "data": 4, "pipeline": 1, "global_batch": 64, "micro_batch": 1, "recompute": "none"},
@@ -27,76 +23,6 @@ PREDICTION = {
     "stack": "megatron-core",
 }
 SEARCH = {"spec_version": 1, "model": "llama3-8b", "gpus": "8,16", "target": {"profile": "h100"}, "top": 2}
-
-
-def run(*arguments, text=""):
-    """Runs the program to its end."""
-    return subprocess.run([PROGRAM, *arguments], input=text, capture_output=True, text=True, timeout=120)
-
-
-class Service:
-    """A running service on a free port."""
-
-    def __init__(self, *arguments, context=None):
-        self.context = context
-        self.process = subprocess.Popen(
-            [PROGRAM, "serve", "--listen", "127.0.0.1:0", *arguments], stderr=subprocess.PIPE, text=True
-        )
-        self.log = []
-        first = json.loads(self.process.stderr.readline())
-        assert first["event"] == "listening", first
-        self.port = first["port"]
-        self.reader = threading.Thread(target=self._read_log)
-        self.reader.start()
-
-    def _read_log(self):
-        for line in self.process.stderr:
-            self.log.append(json.loads(line))
-
-    def connect(self):
-        if self.context:
-            return http.client.HTTPSConnection("localhost", self.port, timeout=60, context=self.context)
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-
-    def ask(self, method, path, body=None, token=None, headers=None):
-        """Status and text of an answer."""
-        connection = self.connect()
-        headers = dict(headers or {})
-        if body is not None:
-            headers.setdefault("Content-Type", "application/json")
-        if token:
-            headers["Authorization"] = "Bearer " + token
-        if body is not None and not isinstance(body, (str, bytes)):
-            body = json.dumps(body)
-        connection.request(method, path, body, headers)
-        response = connection.getresponse()
-        text = response.read().decode()
-        connection.close()
-        self.headers = response.headers
-        return response.status, text
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(60)
-        self.reader.join()
-        self.process.stderr.close()
-        return code
-
-
-class ServiceTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="vtrain-serve-"))
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def serve(self, *arguments, context=None):
-        service = Service(*arguments, context=context)
-        self.addCleanup(lambda: service.process.poll() is None and service.stop())
-        return service
-
-    def new_token(self, role):
-        made = run("serve", "--tokens", str(self.folder / "tokens"), "--new-token", role)
-        self.assertEqual(made.returncode, 0, made.stderr)
-        return made.stdout.strip()
 
 
 class Answers(ServiceTest):
@@ -276,13 +202,7 @@ class Security(ServiceTest):
     def test_tls(self):
         if shutil.which("openssl") is None:
             self.skipTest("openssl is not installed")
-        key, certificate = self.folder / "key.pem", self.folder / "certificate.pem"
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-            + ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
-            check=True,
-            capture_output=True,
-        )
+        key, certificate = self.new_certificate()
         context = ssl.create_default_context(cafile=certificate)
         service = self.serve("--certificate", str(certificate), "--key", str(key), context=context)
         body = json.dumps(PREDICTION)

@@ -48,7 +48,7 @@ std::string end_text(UnixTime time) {
 
 ordered_json to_json(const ServedJob& served) {
   const LoggedJob& job = served.job;
-  constexpr double kNs = 1e-9;
+  constexpr double kSecond = 1e9;  // divides exactly where its inverse would not multiply so
   return {{"id", std::to_string(job.id)},
           {"name", job.name},
           {"tenant", job.tenant},
@@ -63,7 +63,7 @@ ordered_json to_json(const ServedJob& served) {
           {"admitted", served.phase != JobPhase::Refused && !served.is_foreign},
           {"promised", served.promised},
           {"reason", served.reason.empty() ? ordered_json() : ordered_json(served.reason)},
-          {"run_time_s", static_cast<double>(job.duration_ns) * kNs},
+          {"run_time_s", static_cast<double>(job.duration_ns) / kSecond},
           {"time_limit_s", job.time_limit_s},
           {"held_gpus", served.held_gpus},
           {"started", served.started ? ordered_json(time_text(*served.started)) : ordered_json()},

@@ -70,10 +70,8 @@ Result<Struct> read_body(const std::string& body, std::span<const Field<Struct>>
   return read;
 }
 
-/// Errors of the body. Options of the command line are fields here: `--global-batch` is `global_batch`.
+/// Options of the command line are fields here: `--global-batch` is `global_batch`.
 Error in_field(Error error) {
-  if (error.kind == ErrorKind::NotFound)
-    error.kind = ErrorKind::InvalidInput;  // a model, not what the path names
   if (error.field.starts_with("--")) {
     error.field.erase(0, 2);
     std::ranges::replace(error.field, '-', '_');
@@ -98,6 +96,20 @@ Response json_response(const ordered_json& json, int status = 200) {
 
 bool sees_all(const Caller& caller) {
   return caller.role >= Role::Operate;
+}
+
+/// Of the answer to a dry run: that of `vtrain admit --json`.
+ordered_json dry_run_schema() {
+  ordered_json answer = {{"type", "string"}, {"enum", {"yes", "no"}}, {"description", "of a dry run"}};
+  return {{"type", "object"}, {"properties", {{"answer", std::move(answer)}}}};
+}
+
+/// Has jobs of other tenants share a name that tells nothing.
+void hide_others(Workload& workload, std::string_view tenant) {
+  const TenantId own = workload.tenant(tenant);
+  for (Job& job : workload.jobs) {
+    if (job.tenant != own) job.name = "of another tenant";
+  }
 }
 
 Error not_found(std::string_view id) {
@@ -187,7 +199,8 @@ std::vector<Route> Jobs::routes() {
        .lane = Lane::Durable,
        .summary = "Admit a training job, or refuse it",
        .request_schema = [] { return object_schema(job_request_fields()); },
-       .response_schema = job_schema,
+       .response_schema = dry_run_schema,
+       .created_schema = job_schema,
        .max_body = kSmallBody,
        .handler = bound(&Jobs::submit)},
       {.method = "GET",
@@ -282,7 +295,7 @@ Response Jobs::submit(const Request& request) {
   if (!body->tenant.empty() && body->tenant != request.caller.tenant && !sees_all(request.caller))
     return problem(403, "the token is of another tenant");
   const std::string tenant = body->tenant.empty() ? request.caller.tenant : body->tenant;
-  if (body->dry_run) return dry_run(*body, tenant);
+  if (body->dry_run) return dry_run(*body, tenant, request.caller);
   if (const auto checked = check_name("Idempotency-Key", request.head.idempotency_key); !checked)
     return problem(checked.error());
   const auto begin = std::chrono::steady_clock::now();
@@ -303,7 +316,7 @@ Response Jobs::submit(const Request& request) {
   return response;
 }
 
-Response Jobs::dry_run(const JobRequest& job, const std::string& tenant) {
+Response Jobs::dry_run(const JobRequest& job, const std::string& tenant, const Caller& caller) {
   constexpr int kMostWaiting = 32;
   if (waiting_simulations_ >= kMostWaiting) return busy();
   ++waiting_simulations_;
@@ -315,6 +328,7 @@ Response Jobs::dry_run(const JobRequest& job, const std::string& tenant) {
   } const release{simulations_};
 
   auto [today, now, setting] = jobs_.today();
+  if (!sees_all(caller)) hide_others(today.workload, caller.tenant);
   AdmissionSpec spec;
   static_cast<TrainingJobSpec&>(spec) = job.spec();
   spec.tenant = tenant;

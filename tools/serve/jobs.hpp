@@ -26,7 +26,7 @@ class Jobs {
 
  private:
   Response submit(const Request& request);
-  Response dry_run(const JobRequest& job, const std::string& tenant);
+  Response dry_run(const JobRequest& job, const std::string& tenant, const Caller& caller);
   Response list(const Request& request);
   Response get(const Request& request);
   Response report_progress(const Request& request);

@@ -16,6 +16,18 @@ namespace vtrain::serve {
 
 using nlohmann::ordered_json;
 
+namespace {
+
+/// Adds what a job has done since it got its gang, as if it were preempted at `now`.
+void end_segment(LiveJob& job, SimTime now) {
+  const SimDuration held = now - job.resumed;
+  job.outcome.attained += held;
+  job.accounting.overhead.lost += held - job.accounting.overhead.plan.work(held);
+  if (held.count() > 0) job.accounting.start = SegmentAccounting::Start::AfterPreemption;
+}
+
+}  // namespace
+
 LiveJobs::LiveJobs(LiveJobsOptions options, Store& store) : options_(std::move(options)), store_(store) {}
 LiveJobs::~LiveJobs() = default;
 
@@ -197,8 +209,13 @@ Result<void> LiveJobs::apply_setup(std::shared_ptr<const JobSetting> setting, Un
     today.state.out_of_service.clear();
     out_of_service_.clear();
     node_names_.clear();
-    for (LiveJob& job : today.state.jobs) {
+    const std::vector<JobId> live = simulation_.admission->simulation().live();
+    for (std::size_t i = 0; i < today.state.jobs.size(); ++i) {
+      LiveJob& job = today.state.jobs[i];
       if (job.outcome.state != JobState::Running) continue;
+      end_segment(job, sim_time(now_));
+      job.iterations = simulation_.admission->simulation().part_done(live[i], sim_time(now_)) *
+                       static_cast<double>(today.workload.jobs[i].iterations);
       job.outcome.state = JobState::Waiting;
       job.gang.clear();
       job.num_gpus = GpuCount(0);

@@ -71,12 +71,15 @@ ordered_json operation(const Route& route) {
   if (route.request_schema != nullptr)
     json["requestBody"] = {{"required", true}, {"content", content(route.body_type, route.request_schema())}};
   const ordered_json text = {{"type", "string"}};
-  json["responses"] = {
-      {"200",
-       {{"description", "The answer"},
-        {"content",
-         content(route.media_type, route.response_schema != nullptr ? route.response_schema() : text)}}},
-      {"default", {{"$ref", "#/components/responses/Problem"}}}};
+  ordered_json& responses = json["responses"];
+  responses["200"] = {
+      {"description", "The answer"},
+      {"content",
+       content(route.media_type, route.response_schema != nullptr ? route.response_schema() : text)}};
+  if (route.created_schema != nullptr)
+    responses["201"] = {{"description", "What is new"},
+                        {"content", content(route.media_type, route.created_schema())}};
+  responses["default"] = {{"$ref", "#/components/responses/Problem"}};
   return json;
 }
 

@@ -38,9 +38,12 @@ constexpr std::array<std::pair<int, std::string_view>, 18> kStatusTexts = {{
     {503, "Service Unavailable"},
 }};
 
-int status_of(ErrorKind kind) {
+int status_of(const Error& error) {
+  // A body may name what does not exist: only the path decides what is not found.
+  constexpr int kBadRequest = 400;
+  if (error.kind == ErrorKind::NotFound && !error.field.empty()) return kBadRequest;
   for (const auto& [known, status] : kStatusOfKind) {
-    if (known == kind) return status;
+    if (known == error.kind) return status;
   }
   return 500;
 }
@@ -75,7 +78,7 @@ Response busy() {
 }
 
 Response problem(const Error& error) {
-  const int status = status_of(error.kind);
+  const int status = status_of(error);
   constexpr int kOwnFault = 500;
   if (status >= kOwnFault) return problem(status, "the service cannot answer; its log says why");
   nlohmann::ordered_json details = details_of(status, error.message);

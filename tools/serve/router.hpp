@@ -45,6 +45,8 @@ struct Route {
   std::string_view body_type = "application/json";
   /// JSON Schema of the answer; null: the answer is no JSON.
   nlohmann::ordered_json (*response_schema)() = nullptr;
+  /// JSON Schema of an answer with status 201; null: it makes nothing new.
+  nlohmann::ordered_json (*created_schema)() = nullptr;
   std::span<const QueryParameter> query{};            ///< values that it takes behind the path
   std::string_view media_type = "application/json";   ///< media type of the answer
   std::size_t max_body = std::size_t{1} << 20;        ///< largest body in bytes

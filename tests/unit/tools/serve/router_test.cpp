@@ -110,6 +110,8 @@ TEST_CASE("problem: kinds of errors have statuses") {
   CHECK(status(ErrorKind::NotFound) == 404);
   CHECK(status(ErrorKind::Failed) == 422);
   CHECK(status(ErrorKind::Io) == 500);
+  // A body that names an unknown model is a bad request to a route that there is.
+  CHECK(problem(Error{.kind = ErrorKind::NotFound, .field = "model", .message = "m"}).status == 400);
 }
 
 TEST_CASE("problem: fields and lines are shown, files and causes of the service's own errors are hidden") {
