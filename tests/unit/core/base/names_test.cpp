@@ -38,6 +38,8 @@ TEST_CASE("names: the nearest name") {
   CHECK(did_you_mean("opt", kModels).empty());
   CHECK(suggest_name("edff", kNames) == "did you mean 'edf'?");
   CHECK(suggest_name("gandiva", kNames) == "known are 'fifo', 'edf' and 'easy'");
+  // A huge word is near to none, which takes no time.
+  CHECK(nearest_name(std::string(std::size_t{1} << 24, 'f'), kNames).empty());
 }
 
 }  // namespace
