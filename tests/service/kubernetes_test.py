@@ -11,7 +11,7 @@ import ssl
 import subprocess
 import unittest
 
-import service_test
+import harness
 
 # A Job of the integration's example, without the fields that do not matter here.
 JOB = {
@@ -66,7 +66,7 @@ def with_annotations(**annotations):
 
 
 @unittest.skipIf(shutil.which("openssl") is None, "openssl is not installed")
-class Webhook(service_test.ServiceTest):
+class Webhook(harness.ServiceTest):
     def setUp(self):
         super().setUp()
         key, certificate = self.folder / "key.pem", self.folder / "certificate.pem"
