@@ -134,7 +134,8 @@ class Reports(JobTest):
         service = self.start()
         service.submit(**RIGID)
         service.move_clock(T0 + self.R // 100)
-        service.json("POST", "/v1/jobs/1/progress", {"fraction": 0.5})  # it came with work done
+        job = service.json("POST", "/v1/jobs/1/progress", {"fraction": 0.5})  # it came with work done
+        self.assertAlmostEqual(job["progress"], 0.5, 6)
         found = seconds_of(service.job(1)["forecast"]["end"])
         self.assertAlmostEqual(found, (T0 + self.R // 100 + self.R / 2) / SECOND, delta=1.01)
 
