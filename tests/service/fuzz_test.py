@@ -14,6 +14,7 @@ import unittest
 import urllib.parse
 
 from harness import ROUNDS, SECOND, ServiceTest, date
+from kubernetes_test import review
 
 T0 = 1_772_323_200 * SECOND  # 2026-03-01T00:00:00Z
 MEMORY_GROWTH = 256 << 20
@@ -34,6 +35,7 @@ BODIES = {
     ("post", "/v1/jobs/{id}/progress"): [{"fraction": 0.5}],
     ("post", "/v1/jobs/{id}/completion"): [{"state": "completed"}, {"state": "failed"}],
     ("put", "/v1/nodes/{name}"): [{"state": "down"}, {"state": "up"}, {"state": "drains"}],
+    ("post", "/v1/kubernetes/validate"): [review("a"), review("b", dryRun=True), review("c", operation="DELETE")],
     ("post", "/v1/clock"): [{"now": f"2026-03-{day:02}T00:00:00Z"} for day in range(2, 30)],
     ("put", "/v1/snapshot"): [{"jobs": []}, {"dumps": [DUMP]}, {"dumps": [DUMP, "NodeName=node-1 State=IDLE Gres=gpu:8"]}],
     ("post", "/v1/plans"): [{"spec_version": 1, "model": "gpt3-125m", "gpus": "8", "target": {"profile": "a100"}, "top": 1}],
