@@ -772,7 +772,8 @@ void PromisePolicy::ask_to_wake(SchedulingPass& pass) {
     if (job.runs()) next = std::min(next, job.end);
     if (options_.only_promised && !job.runs() && may_hope(job)) next = std::min(next, late_from(job));
     if (!job.promised() || job.plan.kind == WorkPlan::Kind::Keep) continue;
-    if (job.claim != Claim::Must) next = std::min(next, due(job));
+    // A job that stays on its gang waits for its end, or for its node.
+    if (job.claim != Claim::Must && job.claim != Claim::Stays) next = std::min(next, due(job));
     for (const PlanBlock& block : std::span(job.plan.blocks).subspan(1)) {
       if (block.begin > now_) next = std::min(next, block.begin);
     }
