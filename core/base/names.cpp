@@ -42,7 +42,8 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
   std::size_t best_distance = word.size() <= 3 ? 2 : std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string_view known_name : known) {
     // The distance is no less than the difference of the lengths: a huge word costs nothing.
-    const auto [shorter, longer] = std::minmax(wanted.size(), known_name.size());
+    const std::size_t longer = std::max(wanted.size(), known_name.size());
+    const std::size_t shorter = std::min(wanted.size(), known_name.size());
     if (longer - shorter >= best_distance) continue;
     const std::size_t distance = edit_distance(wanted, lower_case(known_name));
     if (distance < best_distance) {
