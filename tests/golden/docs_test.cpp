@@ -18,6 +18,7 @@
 
 namespace fs = std::filesystem;
 using vtrain::testing::CommandResult;
+using vtrain::testing::run_command;
 using vtrain::testing::run_vtrain;
 using vtrain::testing::slurp;
 using vtrain::testing::TemporaryFolder;
@@ -76,6 +77,19 @@ void write_inputs(const TemporaryFolder& work) {
   work.write("grid.json",
              R"({"spec_version": 1, "cluster": "2x8:a100", "policies": ["fifo", "easy"], "seeds": "1-2"})");
   fs::create_directory_symlink(kProject / "docs", work / "docs");
+}
+
+/// True for a command that runs until it is stopped.
+bool runs_on(const std::string& command) {
+  return command.starts_with("serve ") && command.find("--new-token") == std::string::npos &&
+         command.find("--backup") == std::string::npos;
+}
+
+/// Runs such a command on a free port for some seconds, then stops it as a service manager does.
+CommandResult run_and_stop(const std::string& command, const TemporaryFolder& work) {
+  return run_command(
+      "timeout --preserve-status --signal TERM 5 '" VTRAIN_PROGRAM "' " + command + " --listen 127.0.0.1:0",
+      work.path());
 }
 
 std::vector<fs::path> pages() {
@@ -146,7 +160,8 @@ TEST_CASE("docs: every command on a page runs, one after the other") {
     for (const std::string& command : commands_of(page)) {
       CAPTURE(page.string());
       CAPTURE(command);
-      const CommandResult result = run_vtrain(command, work.path());
+      const CommandResult result =
+          runs_on(command) ? run_and_stop(command, work) : run_vtrain(command, work.path());
       CHECK_MESSAGE(result.exit_code == 0, result.err);
       ++num_commands;
     }
