@@ -8,7 +8,6 @@ import json
 import pathlib
 import shutil
 import ssl
-import subprocess
 import unittest
 
 import harness
@@ -69,13 +68,7 @@ def with_annotations(**annotations):
 class Webhook(harness.ServiceTest):
     def setUp(self):
         super().setUp()
-        key, certificate = self.folder / "key.pem", self.folder / "certificate.pem"
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-            + ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
-            check=True,
-            capture_output=True,
-        )
+        key, certificate = self.new_certificate()
         self.token = self.new_token("kubernetes:operate")
         self.start = lambda: self.serve(
             *("--certificate", str(certificate), "--key", str(key), "--tokens", str(self.folder / "tokens")),
