@@ -149,10 +149,12 @@ Result<std::unique_ptr<AdmissionRequest>> AdmissionRequest::prepare(AdmissionSpe
   return request;
 }
 
+std::int64_t usual_samples(std::int64_t live_jobs) {
+  return std::clamp(kMostSampledJobs / std::max<std::int64_t>(live_jobs, 1), kFewestSamples, kMostSamples);
+}
+
 std::int64_t AdmissionRequest::samples() const {
-  if (spec_.samples > 0) return spec_.samples;
-  const std::int64_t live = std::max<std::int64_t>(std::ssize(jobs_.jobs), 1);
-  return std::clamp(kMostSampledJobs / live, kFewestSamples, kMostSamples);
+  return spec_.samples > 0 ? spec_.samples : usual_samples(std::ssize(jobs_.jobs));
 }
 
 Result<std::optional<LikelyEnds>> AdmissionRequest::likely_ends() {

@@ -43,6 +43,9 @@ struct AdmissionChange {
   AdmissionAnswer answer{};
 };
 
+/// Number of simulations with errors, by the number of live jobs.
+std::int64_t usual_samples(std::int64_t live_jobs);
+
 /// A training job that is ready to be considered.
 class AdmissionRequest {
  public:

@@ -38,7 +38,7 @@ constexpr MetricFamily kAttemptTime = {"kueue_admission_attempt_duration_seconds
 constexpr MetricFamily kPending = {"kueue_pending_workloads", MetricKind::Gauge, "Accepted jobs that wait."};
 constexpr MetricFamily kActive = {"kueue_admitted_active_workloads", MetricKind::Gauge, "Jobs that run."};
 constexpr MetricFamily kPromises = {"vtrain_promises", MetricKind::Gauge,
-                                    "Promised deadlines: open, kept, broken, and open ones at risk."};
+                                    "Promised deadlines: open, kept and broken."};
 constexpr MetricFamily kGpus = {"vtrain_gpus", MetricKind::Gauge, "GPUs of the cluster by use."};
 constexpr MetricFamily kDrift = {
     "vtrain_drift_total", MetricKind::Counter,
@@ -160,11 +160,12 @@ Jobs::Jobs(LiveJobs& jobs, Metrics& metrics)
 }
 
 void Jobs::watch() {
+  metrics_.before_text([this] {
+    counts_ = jobs_.counts();
+    drift_ = jobs_.drift();
+  });
   const auto watch_count = [this](const MetricFamily& family, const std::string& labels, auto count) {
-    metrics_.watch(family, labels, [this, count] {
-      const JobCounts counts = jobs_.counts();
-      return static_cast<double>(count(counts));
-    });
+    metrics_.watch(family, labels, [this, count] { return static_cast<double>(count(counts_)); });
   };
   watch_count(kPending, "", [](const JobCounts& counts) { return counts.waiting; });
   watch_count(kActive, "", [](const JobCounts& counts) { return counts.running; });
@@ -180,7 +181,7 @@ void Jobs::watch() {
   watch_count(kGpus, label("use", "all"), [](const JobCounts& counts) { return counts.gpus; });
   for (std::size_t kind = 0; kind < static_cast<std::size_t>(DriftKind::Seen); ++kind) {
     metrics_.watch(kDrift, label("kind", drift_kind_names()[kind]), [this, kind] {
-      const auto totals = jobs_.drift().total;
+      const auto& totals = drift_.total;
       const auto found = totals.find(static_cast<DriftKind>(kind));
       return found == totals.end() ? 0.0 : static_cast<double>(found->second);
     });
@@ -273,15 +274,17 @@ std::vector<Route> Jobs::routes() {
   };
 }
 
-Result<ServedJob> Jobs::named_job(const Request& request) {
-  const std::string& id = request.parameters.at("id");
+Result<ServedJob> Jobs::visible_job(const std::string& id, const Caller& caller) {
   const auto number = parse_integer(id, 1, std::numeric_limits<std::int64_t>::max() - 1);
   if (!number) return fail(not_found(id));
   auto job = jobs_.find(*number);
   // Other tenants' jobs look as if they did not exist.
-  if (!job || (!sees_all(request.caller) && job->job.tenant != request.caller.tenant))
-    return fail(not_found(id));
+  if (!job || (!sees_all(caller) && job->job.tenant != caller.tenant)) return fail(not_found(id));
   return *std::move(job);
+}
+
+Result<ServedJob> Jobs::named_job(const Request& request) {
+  return visible_job(request.parameters.at("id"), request.caller);
 }
 
 Response Jobs::submit(const Request& request) {
@@ -486,11 +489,9 @@ Response Jobs::eta(const Request& request) {
   const auto values = query_values(request.head.query);
   std::optional<std::int64_t> id;
   if (const auto named = values.find("job"); named != values.end()) {
-    const auto number = parse_integer(named->second, 1, std::numeric_limits<std::int64_t>::max() - 1);
-    const auto job = number ? jobs_.find(*number) : std::nullopt;
-    if (!job || (!sees_all(request.caller) && job->job.tenant != request.caller.tenant))
-      return problem(not_found(named->second));
-    id = *number;
+    const auto job = visible_job(named->second, request.caller);
+    if (!job) return problem(job.error());
+    id = job->job.id;
   }
   const auto times = jobs_.likely_times(id);
   if (!times) return problem(times.error());
@@ -500,7 +501,7 @@ Response Jobs::eta(const Request& request) {
     jobs.push_back(
         {{"id", std::to_string(each.job.job.id)},
          {"name", each.job.job.name},
-         {"state", job_phase_names()[static_cast<std::size_t>(each.job.phase)]},
+         {"state", name_of(each.job.phase)},
          {"start",
           {{"p50", text_or_null(each.start_p50, time_text)},
            {"p90", text_or_null(each.start_p90, time_text)}}},

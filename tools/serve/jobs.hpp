@@ -36,12 +36,16 @@ class Jobs {
   Response report_node(const Request& request);
   Response eta(const Request& request);
   Response take_snapshot(const Request& request);
-  /// The job that a request names, if its caller may see it.
+  /// The job of an id, if a caller may see it.
+  Result<ServedJob> visible_job(const std::string& id, const Caller& caller);
+  /// The job that the path of a request names.
   Result<ServedJob> named_job(const Request& request);
   void watch();
 
   LiveJobs& jobs_;
   Metrics& metrics_;
+  JobCounts counts_{};                     ///< those of the text that `metrics_` makes
+  DriftCounts drift_{};                    ///< those of the text that `metrics_` makes
   std::counting_semaphore<> simulations_;  ///< long simulations that may run at once
   std::atomic<int> waiting_simulations_ = 0;
 };

@@ -65,6 +65,15 @@ struct PromiseCounts {
   std::int64_t open = 0;    ///< jobs that are live
   std::int64_t kept = 0;    ///< jobs that were done in time
   std::int64_t broken = 0;  ///< jobs that were not
+
+  /// Counts a job, if it was promised anything.
+  void add(const ServedJob& job) {
+    if (!job.promised) return;
+    const bool is_kept = job.kept_promise();
+    open += job.is_live() ? 1 : 0;
+    kept += is_kept ? 1 : 0;
+    broken += job.phase == JobPhase::Completed && !is_kept ? 1 : 0;
+  }
 };
 
 /// Numbers of the present.
@@ -176,8 +185,9 @@ class LiveJobs {
   Result<void> apply_drift(const Drift& drift);
   std::string refusal(const LoggedJob& job, const JobOutcome& outcome) const;
 
-  /// Begins the simulation anew from a state; jobs that are over are forgotten by it.
-  Result<void> begin_anew(ClusterToday today);
+  /// Begins the simulation anew from a state, by a setting; jobs that are over are forgotten by it. Nothing
+  /// changes on an error.
+  Result<void> begin_anew(std::shared_ptr<const JobSetting> setting, ClusterToday today);
   Result<void> move_to(UnixTime time);
   /// Tells the simulation something that happens now.
   Result<void> tell(const Fact& fact);

@@ -191,7 +191,7 @@ Result<void> LiveJobs::apply_drift(const Drift& drift) {
   }
   today.workload.jobs = std::move(jobs);
   today.state.jobs = std::move(states);
-  auto begun = begin_anew(std::move(today));
+  auto begun = begin_anew(setting_, std::move(today));
   if (!begun) {
     records_ = records_before;
     next_id_ = next_id_before;

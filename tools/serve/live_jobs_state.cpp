@@ -115,10 +115,10 @@ Result<void> LiveJobs::restore(const std::string& snapshot) {
   if (!workload) return fail(std::move(workload.error()));
   auto state = state_from_json(json.value("state", nlohmann::json()), **policy);
   if (!state) return fail(std::move(state.error()));
-  return begin_anew({.cluster = setting_->cluster(),
-                     .workload = *std::move(workload),
-                     .state = *std::move(state),
-                     .has_curves = true});
+  return begin_anew(setting_, {.cluster = setting_->cluster(),
+                               .workload = *std::move(workload),
+                               .state = *std::move(state),
+                               .has_curves = true});
 }
 
 Result<void> LiveJobs::keep_snapshot_if_due() {
@@ -137,7 +137,7 @@ Result<void> LiveJobs::keep(std::int64_t fewest_inputs) {
   if (sequence - kept_ < fewest_inputs) return {};
   if (auto moved = move_to(time_now()); !moved) return moved;
   const ClusterToday today = simulation_.admission->today();
-  if (auto begun = begin_anew(simulation_.admission->today()); !begun) return begun;
+  if (auto begun = begin_anew(setting_, simulation_.admission->today()); !begun) return begun;
   constexpr UnixTime kDay = std::int64_t{24} * 3600 * 1'000'000'000;
   std::vector<ServedJob> past;
   ordered_json jobs = ordered_json::array();
@@ -146,10 +146,7 @@ Result<void> LiveJobs::keep(std::int64_t fewest_inputs) {
   for (const auto& [id, record] : records_) {
     ServedJob job = view(record);
     const bool is_past = !job.is_live() && job.ended.value_or(job.submitted) + kDay < now_;
-    if (is_past) {
-      promises.kept += job.kept_promise() ? 1 : 0;
-      promises.broken += job.promised && job.phase == JobPhase::Completed && !job.kept_promise() ? 1 : 0;
-    }
+    if (is_past) promises.add(job);
     (is_past ? past : recent).push_back(std::move(job));
   }
   ordered_json service = {{"origin", origin_},
@@ -197,8 +194,8 @@ Result<void> LiveJobs::keep(std::int64_t fewest_inputs) {
 Result<void> LiveJobs::apply_setup(std::shared_ptr<const JobSetting> setting, UnixTime time) {
   if (!setting_) {
     origin_ = now_ = time;
-    setting_ = std::move(setting);
-    return begin_anew({.cluster = setting_->cluster(), .workload = setting_->no_jobs(), .has_curves = true});
+    ClusterToday empty{.cluster = setting->cluster(), .workload = setting->no_jobs(), .has_curves = true};
+    return begin_anew(std::move(setting), std::move(empty));
   }
   if (auto moved = move_to(time); !moved) return moved;
   ClusterToday today = simulation_.admission->today();
@@ -207,8 +204,6 @@ Result<void> LiveJobs::apply_setup(std::shared_ptr<const JobSetting> setting, Un
   if (!is_same_cluster) {
     // Nodes have other numbers now: jobs begin again where they were.
     today.state.out_of_service.clear();
-    out_of_service_.clear();
-    node_names_.clear();
     const std::vector<JobId> live = simulation_.admission->simulation().live();
     for (std::size_t i = 0; i < today.state.jobs.size(); ++i) {
       LiveJob& job = today.state.jobs[i];
@@ -225,27 +220,35 @@ Result<void> LiveJobs::apply_setup(std::shared_ptr<const JobSetting> setting, Un
     if (!group.gpu_type.empty()) today.workload.gpu_type(group.gpu_type);
   }
   today.cluster = setting->cluster();
-  const auto before = std::exchange(setting_, std::move(setting));  // the simulation up to now refers to it
-  return begin_anew(std::move(today));
+  if (auto begun = begin_anew(std::move(setting), std::move(today)); !begun) return begun;
+  if (!is_same_cluster) {
+    out_of_service_.clear();
+    node_names_.clear();
+  }
+  return {};
 }
 
-Result<void> LiveJobs::begin_anew(ClusterToday today) {
+Result<void> LiveJobs::begin_anew(std::shared_ptr<const JobSetting> setting, ClusterToday today) {
+  std::vector<Record*> live;
+  for (const Job& job : today.workload.jobs) {
+    const auto id = parse_integer(job.name, 1, std::numeric_limits<std::int64_t>::max());
+    const auto record = id ? records_.find(*id) : records_.end();
+    if (record == records_.end())
+      return fail(
+          {.kind = ErrorKind::Io, .message = "the simulation has a job that the service does not know"});
+    live.push_back(&record->second);
+  }
+  auto begun = setting->begin(std::move(today));
+  if (!begun) return fail(std::move(begun.error()));
   for (auto& [id, record] : records_) {
     if (!record.simulated) continue;
     record.known = view(record);
     record.simulated = {};
   }
-  for (std::size_t i = 0; i < today.workload.jobs.size(); ++i) {
-    const auto id = parse_integer(today.workload.jobs[i].name, 1, std::numeric_limits<std::int64_t>::max());
-    const auto record = id ? records_.find(*id) : records_.end();
-    if (record == records_.end())
-      return fail(
-          {.kind = ErrorKind::Io, .message = "the simulation has a job that the service does not know"});
-    record->second.simulated = JobId(static_cast<std::uint32_t>(i));
-  }
-  auto begun = setting_->begin(std::move(today));
-  if (!begun) return fail(std::move(begun.error()));
+  for (std::uint32_t i = 0; i < live.size(); ++i)
+    live[i]->simulated = JobId(i);
   simulation_ = *std::move(begun);
+  setting_ = std::move(setting);  // the simulation up to now referred to the former one
   return {};
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/base/numbers.hpp"
 #include "core/io/json_reader.hpp"
+#include "tools/experiment/admission_request.hpp"
 #include "tools/experiment/earliest_deadline.hpp"
 #include "tools/experiment/eta.hpp"
 #include "tools/experiment/prediction_error.hpp"
@@ -145,11 +146,7 @@ JobCounts LiveJobs::count() const {
     counts.gpus_in_use += job.held_gpus;
     counts.running += job.phase == JobPhase::Running ? 1 : 0;
     counts.waiting += job.phase == JobPhase::Waiting ? 1 : 0;
-    if (!job.promised) continue;
-    const bool is_kept = job.kept_promise();
-    counts.promises.open += job.is_live() ? 1 : 0;
-    counts.promises.kept += is_kept ? 1 : 0;
-    counts.promises.broken += job.phase == JobPhase::Completed && !is_kept ? 1 : 0;
+    counts.promises.add(job);
   }
   return counts;
 }
@@ -217,19 +214,12 @@ Result<std::vector<JobTimes>> LiveJobs::likely_times(std::optional<std::int64_t>
   ClusterToday today = simulation_.admission->today();
   for (const Job& job : today.workload.jobs)
     times.push_back({.job = view(records_.at(parse_integer(job.name, 1, INT64_MAX).value_or(0)))});
-  const Workload names = [&] {
-    Workload copy = today.workload.copy_with_texts_of_this();
-    for (Job& job : copy.jobs)
-      job.name = copy.keep(job.name);
-    return copy;
-  }();
   const std::shared_ptr<const JobSetting> setting = setting_;
   lock.unlock();
   const auto simulation = setting->begin(std::move(today));
   if (!simulation) return fail(simulation.error());
-  constexpr std::int64_t kMostSampledJobs = 20'000;
-  const std::int64_t samples =
-      std::clamp<std::int64_t>(kMostSampledJobs / std::max<std::int64_t>(std::ssize(times), 1), 8, 100);
+  const Workload names = simulation->admission->today().workload;
+  const std::int64_t samples = usual_samples(std::ssize(times));
   const CurvesByType curves = setting->pricing()->on(setting->cluster(), names);
   const auto rule = PredictionErrorRule::parse("empirical");
   if (!rule) return fail(rule.error());

@@ -63,8 +63,14 @@ void Metrics::watch(const MetricFamily& family, const std::string& labels, std::
   series(family, labels).read = std::move(read);
 }
 
+void Metrics::before_text(std::function<void()> prepare) {
+  const std::lock_guard lock(mutex_);
+  prepare_ = std::move(prepare);
+}
+
 std::string Metrics::text() const {
   const std::lock_guard lock(mutex_);
+  if (prepare_) prepare_();
   std::string text;
   for (const auto& [name, family] : families_) {
     text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, family.meaning.help, name,

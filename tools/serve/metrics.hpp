@@ -37,6 +37,10 @@ class Metrics {
   /// thread.
   void watch(const MetricFamily& family, const std::string& labels, std::function<double()> read);
 
+  /// Has something done before each text, such as a count that several gauges read. Other functions of this
+  /// class must not be called there.
+  void before_text(std::function<void()> prepare);
+
   /// All metrics, families in the order of their names.
   std::string text() const;
 
@@ -59,6 +63,7 @@ class Metrics {
 
   mutable std::mutex mutex_;
   std::map<std::string_view, Family> families_;
+  std::function<void()> prepare_{};  ///< empty: nothing
 };
 
 }  // namespace vtrain::serve
