@@ -20,7 +20,7 @@ std::string quoted(const std::string& text) {
   return word + "'";
 }
 
-/// What a command prints; an error for one that fails or takes too long.
+/// The output of a command; an error for one that fails or takes too long.
 Result<std::string> output_of(const std::string& command, std::chrono::seconds limit) {
   const std::string bounded = fmt::format("timeout -k 1 {} /bin/sh -c {}", limit.count(), quoted(command));
   FILE* const pipe = ::popen(bounded.c_str(), "re");

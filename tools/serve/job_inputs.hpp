@@ -1,4 +1,4 @@
-/// What the service accepts about jobs: bodies of requests, and the inputs of the log that follow from them.
+/// Inputs about jobs: bodies of requests, and the inputs of the log that follow from them.
 #pragma once
 
 #include <cstdint>
