@@ -9,6 +9,7 @@
 #include "core/base/names.hpp"
 #include "core/base/numbers.hpp"
 #include "core/text/quantities.hpp"
+#include "sched/cluster/gpu_types.hpp"
 #include "tools/experiment/option_error.hpp"
 #include "tools/experiment/plan_request.hpp"
 #include "workloads/calibration/prediction_interval.hpp"
