@@ -36,6 +36,7 @@ class CostedElasticFlow final : public Policy {
     return read || read.error().field != "kind" ? read : costed_.read_memory(memory, state);
   }
   bool gives_promises() const override { return true; }
+  bool decides_at_once() const override { return chosen_->decides_at_once(); }
   void schedule(SchedulingPass& pass) override { chosen_->schedule(pass); }
   ProgressRule progress_rule() const override { return ProgressRule::Policy; }
   bool supports_disruptions() const override { return true; }

@@ -75,6 +75,7 @@ class ElasticFlow final : public SlottedPolicy {
   Result<std::shared_ptr<const PolicyMemory>> read_memory(const nlohmann::json& memory,
                                                           const SimulationState& state) const override;
   bool gives_promises() const override { return true; }
+  bool decides_at_once() const override { return false; }
 
  private:
   struct PlansMemory;

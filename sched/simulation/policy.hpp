@@ -359,6 +359,8 @@ class Policy {
                                                                   const SimulationState& state) const;
   /// True if it promises to meet deadlines (`SchedulingPass::promise`). Only a promise then counts as a yes.
   virtual bool gives_promises() const { return false; }
+  /// True if a job is decided in the pass of its submission, whatever has come before. Known after `begin`.
+  virtual bool decides_at_once() const { return true; }
   /// Called once at every instant at which something arrived or ended, nodes changed, or a pass was requested
   /// with `wake_at`.
   virtual void schedule(SchedulingPass& pass) = 0;

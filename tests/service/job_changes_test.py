@@ -342,6 +342,12 @@ class Restarts(JobTest):
         self.assertEqual(refused.returncode, 2)
         self.assertIn("promises no deadlines", refused.stderr)
 
+    def test_policy_without_an_answer_at_once(self):
+        options = ("--policy", "elasticflow", "--placement", "count", "--interruption-cost", "none")
+        refused = run("serve", "--listen", "127.0.0.1:0", "--cluster", "1x8:a100", "--state", str(self.folder / "state"), *options)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--policy: it decides once in a slot", refused.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

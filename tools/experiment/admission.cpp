@@ -464,4 +464,8 @@ bool Admission::gives_promises() const {
   return parts_->gives_promises;
 }
 
+bool Admission::decides_at_once() const {
+  return parts_->live->policy->decides_at_once();
+}
+
 }  // namespace vtrain

@@ -142,6 +142,8 @@ class Admission {
   bool is_elastic() const;
   /// True if the policy promises deadlines.
   bool gives_promises() const;
+  /// True if the policy decides on a job when it comes.
+  bool decides_at_once() const;
 
  private:
   struct Run;

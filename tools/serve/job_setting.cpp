@@ -57,6 +57,11 @@ Result<std::shared_ptr<const JobSetting>> JobSetting::read(JobsSetup setup,
   if (!begun) return fail(in_option("--policy", begun.error()));
   if (!begun->admission->gives_promises())
     return fail({.field = "--policy", .message = "it promises no deadlines: name deadline or elasticflow"});
+  if (!begun->admission->decides_at_once()) {
+    return fail({.field = "--policy",
+                 .message = "it decides once in a slot on all jobs that came, so a request would have no "
+                            "answer: name deadline, or give interruptions a cost"});
+  }
   return setting;
 }
 

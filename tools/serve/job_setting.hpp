@@ -34,7 +34,8 @@ struct SpeedyAdmission {
 /// A setup that has been read. It does not change, so threads may share it.
 class JobSetting {
  public:
-  /// Errors name options: those of cluster, policy and predictor; a policy that promises nothing.
+  /// Errors name options: those of cluster, policy and predictor; a policy that promises nothing, or
+  /// that does not decide at once.
   static Result<std::shared_ptr<const JobSetting>> read(JobsSetup setup, const PricingArguments& pricing);
 
   const JobsSetup& setup() const { return setup_; }

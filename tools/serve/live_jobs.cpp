@@ -116,7 +116,7 @@ Result<void> LiveJobs::tell(const Fact& fact) {
 
 Result<LiveJobs::Record*> LiveJobs::record_of(std::int64_t id) {
   const auto found = records_.find(id);
-  if (found == records_.end()) return fail(no_such_job(id));
+  if (found == records_.end() || found->second.is_leaving) return fail(no_such_job(id));
   return &found->second;
 }
 
@@ -294,7 +294,11 @@ Result<ServedJob> LiveJobs::change(std::int64_t id, std::string_view kind, order
   std::unique_lock lock(mutex_);
   if (auto moved = move_to(time_now()); !moved) return fail(std::move(moved.error()));
   const auto record = record_of(id);
-  if (!record) return fail(record.error());
+  if (!record) {
+    lock.unlock();
+    const auto past = find(id);
+    return fail(past ? is_over_error(*past) : record.error());
+  }
   if (auto done = work(**record); !done) return fail(std::move(done.error()));
   ServedJob changed = view(**record);
   body["job"] = id;

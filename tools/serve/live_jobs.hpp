@@ -103,6 +103,7 @@ struct LiveJobsOptions {
   PricingArguments pricing{};         ///< predictor of new jobs
   std::function<UnixTime()> clock{};  ///< time now
   std::int64_t keep_after = 1000;     ///< inputs after which `keep_snapshot_if_due` keeps one
+  std::int64_t most_over = 1000;      ///< jobs that are over and not yet in the store's past; at least 1
 };
 
 /// The jobs of a service. Threads may share it: inputs are taken one after the other, each durable before it
@@ -159,8 +160,8 @@ class LiveJobs {
   /// Jobs whose decision differed when the log was repeated.
   std::int64_t num_redecided() const { return num_redecided_; }
 
-  /// Keeps a snapshot if enough inputs have come since the last one. Jobs that have been over for a day move
-  /// to the store's past.
+  /// Keeps a snapshot if enough inputs have come since the last one. Jobs that have been over for a day, and
+  /// all but the last `most_over`, move to the store's past.
   Result<void> keep_snapshot_if_due();
   /// Keeps a snapshot if any input has come since the last one.
   Result<void> keep_snapshot();
@@ -171,6 +172,7 @@ class LiveJobs {
     ServedJob known{};               ///< what the simulation does not tell, or all once it has forgotten it
     JobId simulated{};               ///< none: the simulation has forgotten it
     std::optional<JobPhase> said{};  ///< end that a client reported, or the refusal
+    bool is_leaving = false;         ///< a snapshot that is being kept has it in the past: it changes no more
   };
 
   LiveJobs(LiveJobsOptions options, Store& store);

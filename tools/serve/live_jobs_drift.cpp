@@ -203,8 +203,9 @@ Result<DriftCounts> LiveJobs::reconcile(const LiveState& state) {
   std::unique_lock lock(mutex_);
   if (auto moved = move_to(time_now()); !moved) return fail(std::move(moved.error()));
   std::vector<ServedJob> jobs;
-  for (const auto& [id, record] : records_)
-    jobs.push_back(view(record));
+  for (const auto& [id, record] : records_) {
+    if (!record.is_leaving) jobs.push_back(view(record));
+  }
   const Drift drift = find_drift(state, jobs, nodes(), !node_names_.empty(), now_);
   drift_.last = now_;
   drift_.found = drift.counts();

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -24,6 +26,28 @@ void end_segment(LiveJob& job, SimTime now) {
   job.outcome.attained += held;
   job.accounting.overhead.lost += held - job.accounting.overhead.plan.work(held);
   if (held.count() > 0) job.accounting.start = SegmentAccounting::Start::AfterPreemption;
+}
+
+/// Moves jobs that have been over for a day to the past, and all but the last `most_over` that are over. A
+/// snapshot thus stays small, however many jobs come in a day.
+void move_past(std::vector<ServedJob>& jobs, std::vector<ServedJob>& past, UnixTime now,
+               std::int64_t most_over) {
+  constexpr UnixTime kDay = std::int64_t{24} * 3600 * 1'000'000'000;
+  const auto end = [](const ServedJob& job) { return job.ended.value_or(job.submitted); };
+  std::vector<UnixTime> ends;
+  for (const ServedJob& job : jobs) {
+    if (!job.is_live()) ends.push_back(end(job));
+  }
+  UnixTime before = now - kDay;
+  if (std::ssize(ends) > most_over) {
+    const auto first_kept = ends.end() - most_over;
+    std::ranges::nth_element(ends, first_kept);
+    before = std::max(before, *first_kept);
+  }
+  const auto first_past = std::ranges::stable_partition(
+      jobs, [&](const ServedJob& job) { return job.is_live() || end(job) >= before; });
+  past.assign(std::move_iterator(first_past.begin()), std::move_iterator(first_past.end()));
+  jobs.erase(first_past.begin(), first_past.end());
 }
 
 }  // namespace
@@ -68,11 +92,14 @@ Result<void> LiveJobs::restore() {
 }
 
 Result<void> LiveJobs::restore(const std::string& snapshot) {
-  const nlohmann::json json = nlohmann::json::parse(snapshot, nullptr, false);
-  if (!json.is_object()) return fail({.message = "expected an object"});
-  const auto document = JsonDocument::parse(json.value("service", nlohmann::json()).dump(), "snapshot");
+  const auto document = JsonDocument::parse(snapshot, "snapshot");
   if (!document) return fail(document.error());
-  const nlohmann::json& root = document->root();
+  JsonFields parts(*document, document->root());
+  for (const char* const part : {"service", "workload", "state"}) {
+    if (!parts.has(part)) parts.complain(part, "missing");
+  }
+  if (parts.error()) return fail(*parts.error());
+  const nlohmann::json& root = document->root()["service"];
   JsonFields fields(*document, root);
   const auto time = [&](std::string_view key) {
     return fields.integer(key, 0, std::numeric_limits<std::int64_t>::max());
@@ -111,9 +138,9 @@ Result<void> LiveJobs::restore(const std::string& snapshot) {
     return fail({.field = "node_names", .message = "expected a name for each node"});
   const auto policy = setting_->make_policy();
   if (!policy) return fail(policy.error());
-  auto workload = workload_from_json(json.value("workload", nlohmann::json()));
+  auto workload = workload_from_json(document->root()["workload"]);
   if (!workload) return fail(std::move(workload.error()));
-  auto state = state_from_json(json.value("state", nlohmann::json()), **policy);
+  auto state = state_from_json(document->root()["state"], **policy);
   if (!state) return fail(std::move(state.error()));
   return begin_anew(setting_, {.cluster = setting_->cluster(),
                                .workload = *std::move(workload),
@@ -138,16 +165,16 @@ Result<void> LiveJobs::keep(std::int64_t fewest_inputs) {
   if (auto moved = move_to(time_now()); !moved) return moved;
   const ClusterToday today = simulation_.admission->today();
   if (auto begun = begin_anew(setting_, simulation_.admission->today()); !begun) return begun;
-  constexpr UnixTime kDay = std::int64_t{24} * 3600 * 1'000'000'000;
-  std::vector<ServedJob> past;
   ordered_json jobs = ordered_json::array();
   std::vector<ServedJob> recent;
+  std::vector<ServedJob> past;
+  for (const auto& [id, record] : records_)
+    recent.push_back(view(record));
+  move_past(recent, past, now_, options_.most_over);
   PromiseCounts promises = past_promises_;
-  for (const auto& [id, record] : records_) {
-    ServedJob job = view(record);
-    const bool is_past = !job.is_live() && job.ended.value_or(job.submitted) + kDay < now_;
-    if (is_past) promises.add(job);
-    (is_past ? past : recent).push_back(std::move(job));
+  for (const ServedJob& job : past) {
+    promises.add(job);
+    records_.at(job.job.id).is_leaving = true;
   }
   ordered_json service = {{"origin", origin_},
                           {"now", now_},
@@ -168,10 +195,10 @@ Result<void> LiveJobs::keep(std::int64_t fewest_inputs) {
   std::vector<JobId> all(today.workload.jobs.size());
   for (std::uint32_t i = 0; i < all.size(); ++i)
     all[i] = JobId(i);
-  nlohmann::json json;
-  json["service"] = nlohmann::json(service);
-  json["workload"] = vtrain::to_json(today.workload, all);
-  json["state"] = vtrain::to_json(today.state);
+  // Written part by part: a copy of all would take long.
+  std::string text =
+      fmt::format(R"({{"service":{},"workload":{},"state":{}}})", service.dump(),
+                  vtrain::to_json(today.workload, all).dump(), vtrain::to_json(today.state).dump());
   std::vector<PastJob> rows;
   for (const ServedJob& job : past)
     rows.push_back({.id = job.job.id,
@@ -181,13 +208,19 @@ Result<void> LiveJobs::keep(std::int64_t fewest_inputs) {
   // Inputs in the snapshot must not come after it.
   while (store_.last() < sequence && store_.is_healthy())
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  if (auto kept = store_.keep({.sequence = sequence, .body = json.dump()}, rows); !kept) return kept;
+  auto kept = store_.keep({.sequence = sequence, .body = std::move(text)}, rows);
 
   lock.lock();
+  for (const ServedJob& job : past) {
+    if (kept) {
+      records_.erase(job.job.id);
+    } else {
+      records_.at(job.job.id).is_leaving = false;
+    }
+  }
+  if (!kept) return kept;
   kept_ = sequence;
   past_promises_ = promises;
-  for (const ServedJob& job : past)
-    records_.erase(job.job.id);
   return {};
 }
 

@@ -70,7 +70,7 @@ std::optional<ServedJob> LiveJobs::find(std::int64_t id) {
   {
     const std::unique_lock lock(mutex_);
     if (!move_to(time_now())) return std::nullopt;
-    if (const auto record = record_of(id)) return view(**record);
+    if (const auto found = records_.find(id); found != records_.end()) return view(found->second);
   }
   const auto past = store_.past({.below = id + 1, .limit = 1});
   if (!past || past->empty() || past->front().id != id) return std::nullopt;

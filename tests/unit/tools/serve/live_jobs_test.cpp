@@ -19,6 +19,7 @@ using testing::TemporaryFolder;
 constexpr UnixTime kSecond = 1'000'000'000;
 constexpr UnixTime kHour = 3600 * kSecond;
 constexpr UnixTime kBegin = 1'795'000'000 * kSecond;
+constexpr std::int64_t kMostOver = 5;
 
 JobsSetup setup_of(const std::string& policy, const std::string& placement = "consolidate") {
   const auto cluster = ClusterSpec::parse("4x8:a100");
@@ -40,8 +41,9 @@ struct Served {
     auto opened = Store::open(file);
     REQUIRE(opened);
     store = *std::move(opened);
-    auto live =
-        LiveJobs::open({.setting = *setting, .pricing = pricing, .clock = [this] { return now; }}, *store);
+    auto live = LiveJobs::open(
+        {.setting = *setting, .pricing = pricing, .clock = [this] { return now; }, .most_over = kMostOver},
+        *store);
     REQUIRE_MESSAGE(live, (live ? "" : live.error().describe()));
     jobs = *std::move(live);
   }
@@ -159,6 +161,36 @@ TEST_CASE("live jobs: progress corrects the end by the pace so far") {
   CHECK(ended->ended.value() == served.now);
   CHECK(ended->kept_promise());
   CHECK(served.jobs->counts().gpus_in_use == 0);
+}
+
+TEST_CASE("live jobs: what is over for long is known, and changes no more") {
+  const TemporaryFolder work;
+  Served served(work / "state", setup_of("deadline:unpromised=reject"));
+  const ServedJob kept = served.submit(small_job("2d", 8, true), "lab", "first");
+  REQUIRE(served.jobs->report_end(kept.job.id, ReportedEnd::Completed));
+  for (std::int64_t i = 0; i <= kMostOver; ++i) {
+    served.now += kSecond;
+    REQUIRE(served.submit(small_job("1m")).phase == JobPhase::Refused);
+  }
+  const std::string before = served.all();
+  REQUIRE(served.jobs->keep_snapshot());
+  CHECK(served.all() == before);
+  CHECK(served.jobs->counts().promises.kept == 1);
+  // The first two are in the past, the others are not.
+  const auto past = served.store->past({.below = INT64_MAX, .limit = 10});
+  REQUIRE(past);
+  REQUIRE(past->size() == 2);
+  CHECK(past->front().id == kept.job.id + 1);
+  for (const std::int64_t id : {kept.job.id, kept.job.id + 1, kept.job.id + 2}) {
+    const auto cancelled = served.jobs->cancel(id);
+    REQUIRE_FALSE(cancelled);
+    CHECK(cancelled.error().kind == ErrorKind::Failed);
+    CHECK(cancelled.error().message.find("is over: ") != std::string::npos);
+  }
+  const auto unknown = served.jobs->cancel(kept.job.id + 100);
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error().kind == ErrorKind::NotFound);
+  CHECK(served.submit(small_job("2d", 8, true), "lab", "first").job.id == kept.job.id);
 }
 
 TEST_CASE("live jobs: what the scheduler does is taken over") {
