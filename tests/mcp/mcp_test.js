@@ -28,9 +28,9 @@ const vtrain = (words, input = "") => execFileSync(path.resolve(program), words,
 
 // ---- a client, and bare lines -------------------------------------------------------------------------------------
 
-async function withClient(use) {
+async function withClient(use, options = []) {
   const client = new Client({name: "test", version: "1"});
-  await client.connect(new StdioClientTransport({command: path.resolve(program), args: ["mcp"], stderr: "ignore"}));
+  await client.connect(new StdioClientTransport({command: path.resolve(program), args: ["mcp", ...options], stderr: "ignore"}));
   try {
     await use(client);
   } finally {
@@ -194,6 +194,26 @@ const tests = {
       assert.strictEqual(answer.result.structuredContent, undefined);
       assert.match(answer.result.content[0].text, expected);
     }
+  },
+
+  async "a calibration of the server corrects what names none"() {
+    const answers = async (options, calibration) => {
+      const list = [];
+      await withClient(async (client) => {
+        const call = async (name, args) => list.push((await client.callTool({name, arguments: args})).structuredContent);
+        await call("plan", {...search, target: {...search.target, stack, ...calibration}});
+        await call("eta", {...slurmQueue, models, stack, ...calibration});
+        await call("explain", {waiting_job: {...slurmQueue, models, stack, job: "103", ...calibration}});
+      }, options);
+      for (const answer of list) delete answer.spec;
+      return list;
+    };
+    const models = example("models.csv"), stack = "fsdp-eager";
+    const asked = await answers([], {calibration: "published"});
+    assert.deepStrictEqual(await answers(["--calibrate", "published"], {}), asked);
+    assert.deepStrictEqual(await answers(["--calibrate", "published"], {calibration: "published"}), asked);
+    const plain = await answers([], {});
+    for (let i = 0; i < asked.length; ++i) assert.notDeepStrictEqual(plain[i], asked[i], `answer ${i}`);
   },
 
   async "a model names no files"() {

@@ -77,11 +77,13 @@ Result<std::vector<DumpText>> read_texts(const JsonDocument& document, const nlo
 
 }  // namespace
 
-Result<EtaRequest> read_eta_question(const JsonDocument& document, const nlohmann::json& object) {
+Result<EtaRequest> read_eta_question(const JsonDocument& document, const nlohmann::json& object,
+                                     const Calibration& calibration) {
   if (!object.is_object()) return fail({.message = "expected an object"});
   if (auto checked = serve::refuse_files(document, object, kEtaNames); !checked)
     return fail(std::move(checked.error()));
   EtaRequest request;
+  request.pricing.calibration = calibration.file;
   JsonFields fields(document, object);
   std::vector<std::string_view> known = {"now", "history", "models", "samples", "seed"};
   for (const TextKey& each : kTexts) {

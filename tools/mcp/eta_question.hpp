@@ -6,12 +6,14 @@
 #include "core/base/result.hpp"
 #include "core/io/json_reader.hpp"
 #include "tools/live/eta_request.hpp"
+#include "workloads/calibration/calibration.hpp"
 
 namespace vtrain::mcp {
 
-/// Reads a request, a part of the document. Errors: a wrong type or an unknown key, a value that would name a
-/// file.
-Result<EtaRequest> read_eta_question(const JsonDocument& document, const nlohmann::json& object);
+/// Reads a request, a part of the document. Without a calibration it gets this one. Errors: a wrong type or
+/// an unknown key, a value that would name a file.
+Result<EtaRequest> read_eta_question(const JsonDocument& document, const nlohmann::json& object,
+                                     const Calibration& calibration);
 
 /// An error of the request as one of the question: `--time-zone` is `time_zone`.
 Error in_question(Error error);

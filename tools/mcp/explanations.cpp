@@ -98,8 +98,9 @@ std::optional<ordered_json> explain_stuck(const EtaReport& report, const std::st
       {"assumptions", assumptions_of(report)}};
 }
 
-Result<ordered_json> explain_waiting_job(const JsonDocument& document, const nlohmann::json& question) {
-  auto request = read_eta_question(document, question);
+Result<ordered_json> explain_waiting_job(const JsonDocument& document, const nlohmann::json& question,
+                                         const Calibration& calibration) {
+  auto request = read_eta_question(document, question, calibration);
   if (!request) return fail(std::move(request.error()));
   const std::string job = request->job;
   if (job.empty()) return fail({.field = "job", .message = "missing: the id of a pending job"});
@@ -158,8 +159,8 @@ Result<ordered_json> answer_explain_question(const std::string& question, const 
         {.message = expected_found("one of prediction and waiting_job", has_prediction ? "both" : "none")});
   const std::string_view part = has_prediction ? kPrediction : kWaitingJob;
   const nlohmann::json& asked = root[std::string(part)];
-  auto answer =
-      has_prediction ? explain_prediction(asked, calibration) : explain_waiting_job(*document, asked);
+  auto answer = has_prediction ? explain_prediction(asked, calibration)
+                               : explain_waiting_job(*document, asked, calibration);
   if (!answer) return fail(below(part, std::move(answer.error())));
   return answer;
 }

@@ -20,13 +20,13 @@ Result<ordered_json> call_predict(const std::string& arguments, const CallContex
 }
 
 Result<ordered_json> call_plan(const std::string& arguments, const CallContext& context) {
-  return serve::answer_plan_question(arguments, context.is_cancelled);
+  return serve::answer_plan_question(arguments, context.calibration, context.is_cancelled);
 }
 
-Result<ordered_json> call_eta(const std::string& arguments, const CallContext&) {
+Result<ordered_json> call_eta(const std::string& arguments, const CallContext& context) {
   const auto document = JsonDocument::parse(arguments, "-");
   if (!document) return fail(document.error());
-  auto request = read_eta_question(*document, document->root());
+  auto request = read_eta_question(*document, document->root(), context.calibration);
   if (!request) return fail(std::move(request.error()));
   const auto report = answer_eta(*std::move(request));
   if (!report) return fail(in_question(report.error()));

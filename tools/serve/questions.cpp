@@ -47,6 +47,7 @@ Result<nlohmann::ordered_json> answer_predict_question(const std::string& questi
 }
 
 Result<nlohmann::ordered_json> answer_plan_question(const std::string& question,
+                                                    const Calibration& calibration,
                                                     std::function<bool()> is_late) {
   {
     const auto document = JsonDocument::parse(question, kQuestion);
@@ -58,8 +59,10 @@ Result<nlohmann::ordered_json> answer_plan_question(const std::string& question,
   }
   const auto spec = parse_plan_search(question, kQuestion);
   if (!spec) return fail(spec.error());
+  PlanSpec asked = spec->spec;
+  if (asked.target.calibration.empty()) asked.target.calibration = calibration.file;
   std::vector<std::string> warnings;
-  auto request = read_plan_request(spec->spec, warnings);
+  auto request = read_plan_request(asked, warnings);
   if (!request) return fail(spec->in_file(std::move(request.error())));
   if (request->gpu_counts.size() > kMostCounts) {
     return fail(
@@ -68,6 +71,7 @@ Result<nlohmann::ordered_json> answer_plan_question(const std::string& question,
                                                  std::to_string(request->gpu_counts.size()))}));
   }
   request->is_late = std::move(is_late);
+  request->files.clear();  // the calibration of this side: the answer's spec can be asked again
   const auto answer = make_plan_report(*request);
   if (!answer) return fail(spec->in_file(answer.error()));
   return plan_report_to_json(spec->spec, *request, *answer);

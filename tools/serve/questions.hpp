@@ -20,9 +20,10 @@ inline constexpr std::size_t kMostCounts = 64;
 Result<nlohmann::ordered_json> answer_predict_question(const std::string& question,
                                                        const Calibration& calibration);
 
-/// Searches plans by a spec as `vtrain plan --spec` reads it, for at most `kMostCounts` numbers of GPUs.
-/// `is_late` ends the search with an error.
+/// Searches plans by a spec as `vtrain plan --spec` reads it, for at most `kMostCounts` numbers of GPUs. A
+/// spec without a calibration gets this one. `is_late` ends the search with an error.
 Result<nlohmann::ordered_json> answer_plan_question(const std::string& question,
+                                                    const Calibration& calibration,
                                                     std::function<bool()> is_late);
 
 /// The JSON Schema of a question of `answer_predict_question`. Plan searches have `plan_spec_schema`.
