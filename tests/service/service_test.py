@@ -33,13 +33,6 @@ class Answers(ServiceTest):
         self.assertEqual(expected.returncode, 0, expected.stderr)
         for _ in range(2):  # computed, then kept
             self.assertEqual(service.ask("POST", "/v1/predict", body), (200, expected.stdout))
-        # A search that names no calibration gets that of the service, and its answer can be asked again.
-        search = dict(SEARCH, target={"profile": "h100", "stack": "fsdp-eager"})
-        plans = service.json("POST", "/v1/plans", search)
-        self.assertEqual(service.json("POST", "/v1/plans", {"spec": plans["spec"]}), plans)
-        expected = run("plan", "llama3-8b", "--gpus", "8,16", *("--profile", "h100", "--stack", "fsdp-eager", "--top", "2"), *("--calibrate", "published", "--json"))
-        del plans["spec"]
-        self.assertEqual({**json.loads(expected.stdout), **plans}, json.loads(expected.stdout))
         self.assertEqual(service.stop(), 0)
         self.assertEqual([line["event"] for line in service.log], ["request", "request", "stopping", "stopped"])
         self.assertEqual(service.log[0]["path"], "/v1/predict")
@@ -50,6 +43,17 @@ class Answers(ServiceTest):
         body = json.dumps(PREDICTION)
         expected = run("predict", "-", "--json", "--calibrate", "published", text=body)
         self.assertEqual(service.ask("POST", "/v1/predict", body), (200, expected.stdout))
+
+    def test_calibrated_searches_are_those_of_the_command(self):
+        service = self.serve("--calibrate", "published")
+        status, text = service.ask("POST", "/v1/plans", dict(SEARCH, target={"profile": "h100", "stack": "fsdp-eager"}))
+        self.assertEqual(status, 200, text)
+        plans = json.loads(text)
+        self.assertEqual(service.ask("POST", "/v1/plans", {"spec": plans["spec"]}), (200, text))
+        options = ("--profile", "h100", "--stack", "fsdp-eager", "--calibrate", "published", "--top", "2")
+        expected = json.loads(run("plan", "llama3-8b", "--gpus", "8,16", *options, "--json").stdout)
+        del plans["spec"], expected["spec"]
+        self.assertEqual(plans, expected)
 
     def test_searches_are_those_of_the_command(self):
         service = self.serve()
