@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/io/json_reader.hpp"
 #include "tools/serve/drift.hpp"
 #include "tools/serve/job_inputs.hpp"
 #include "tools/serve/served_job.hpp"

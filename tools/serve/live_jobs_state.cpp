@@ -44,10 +44,10 @@ void move_past(std::vector<ServedJob>& jobs, std::vector<ServedJob>& past, UnixT
     std::ranges::nth_element(ends, first_kept);
     before = std::max(before, *first_kept);
   }
-  const auto first_past = std::ranges::stable_partition(
-      jobs, [&](const ServedJob& job) { return job.is_live() || end(job) >= before; });
-  past.assign(std::move_iterator(first_past.begin()), std::move_iterator(first_past.end()));
-  jobs.erase(first_past.begin(), first_past.end());
+  const auto first_past = std::stable_partition(
+      jobs.begin(), jobs.end(), [&](const ServedJob& job) { return job.is_live() || end(job) >= before; });
+  past.assign(std::move_iterator(first_past), std::move_iterator(jobs.end()));
+  jobs.erase(first_past, jobs.end());
 }
 
 }  // namespace
