@@ -325,7 +325,7 @@ class Fuzz(ServiceTest):
                 incoming.write(piece)
         client.sendall(outgoing.read())
         # Without its last byte the request is not complete, so nothing may happen.
-        tls.write(request[: self.random.randrange(len(request))])
+        tls.write(request[: self.random.randrange(1, len(request))])
         client.sendall(self.broken(outgoing.read()))
 
     def broken(self, data):
