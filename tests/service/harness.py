@@ -45,8 +45,8 @@ class Service:
 
     def connect(self):
         if self.context:
-            return http.client.HTTPSConnection("localhost", self.port, timeout=60, context=self.context)
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            return http.client.HTTPSConnection("localhost", self.port, timeout=90, context=self.context)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=90)
 
     def ask(self, method, path, body=None, token=None, headers=None):
         """Status and text of an answer."""

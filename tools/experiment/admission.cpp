@@ -118,6 +118,7 @@ struct Admission::Parts {
   std::optional<PolicyArguments> arguments{};
   bool is_elastic = false;
   bool gives_promises = false;
+  std::function<bool()> is_late{};  ///< empty: questions may take any time
   std::unique_ptr<Run> live{};
   std::vector<SimTime> deadlines{};  ///< by number
   mutable std::mutex mutex{};
@@ -174,6 +175,8 @@ auto Admission::Parts::begin(Workload workload, const SimulationState& state, Jo
 
 auto Admission::Parts::fork(JobId watched, std::unique_ptr<RunTimeErrors> errors) const
     -> Result<std::unique_ptr<Run>> {
+  if (is_late && is_late())
+    return fail({.kind = ErrorKind::Failed, .message = "the simulations take longer than there is time"});
   const Simulation& simulation = *live->simulation;
   const std::vector<JobId> ids = simulation.live();
   Workload workload = simulation.workload().copy_without_jobs();
@@ -462,6 +465,10 @@ bool Admission::is_elastic() const {
 
 bool Admission::gives_promises() const {
   return parts_->gives_promises;
+}
+
+void Admission::give_up_when(std::function<bool()> is_late) {
+  parts_->is_late = std::move(is_late);
 }
 
 bool Admission::decides_at_once() const {

@@ -142,6 +142,8 @@ class Admission {
   bool is_elastic() const;
   /// True if the policy promises deadlines.
   bool gives_promises() const;
+  /// From now on questions that need one more simulation fail once `is_late` is true. Threads call it.
+  void give_up_when(std::function<bool()> is_late);
   /// True if the policy decides on a job when it comes.
   bool decides_at_once() const;
 

@@ -83,6 +83,8 @@ class AdmissionRequest {
   /// True if the job may hold other numbers of GPUs than it requests.
   bool is_elastic() const { return is_elastic_; }
   const Admission& admission() const { return *admission_; }
+  /// As `Admission::give_up_when`.
+  void give_up_when(std::function<bool()> is_late) { admission_->give_up_when(std::move(is_late)); }
   /// Type of GPUs of a segment; none where placement does not tell.
   std::optional<std::uint32_t> type_of(const JobSegment& segment) const;
   /// True if the cluster has several types of GPUs.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -42,6 +43,11 @@ struct Request {
   Caller caller{};                                   ///< sender
   std::string body{};                                ///< bytes of the body
   std::chrono::steady_clock::time_point deadline{};  ///< time after which nobody waits for the answer
+
+  /// Says whether that time has come. It may outlive the request.
+  std::function<bool()> lateness() const {
+    return [end = deadline] { return std::chrono::steady_clock::now() > end; };
+  }
 };
 
 /// An answer to a request.

@@ -298,7 +298,7 @@ Response Jobs::submit(const Request& request) {
   if (!body->tenant.empty() && body->tenant != request.caller.tenant && !sees_all(request.caller))
     return problem(403, "the token is of another tenant");
   const std::string tenant = body->tenant.empty() ? request.caller.tenant : body->tenant;
-  if (body->dry_run) return dry_run(*body, tenant, request.caller);
+  if (body->dry_run) return dry_run(*body, tenant, request);
   if (const auto checked = check_name("Idempotency-Key", request.head.idempotency_key); !checked)
     return problem(checked.error());
   const auto begin = std::chrono::steady_clock::now();
@@ -311,7 +311,7 @@ Response Jobs::submit(const Request& request) {
                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   ordered_json json = to_json(*decided);
   if (is_refused) {
-    if (const auto earliest = jobs_.earliest_deadline(decided->job.id))
+    if (const auto earliest = jobs_.earliest_deadline(decided->job.id, request.lateness()))
       json["earliest_deadline"] = end_text(*earliest);
   }
   Response response = json_response(json, 201);
@@ -319,19 +319,20 @@ Response Jobs::submit(const Request& request) {
   return response;
 }
 
-Response Jobs::dry_run(const JobRequest& job, const std::string& tenant, const Caller& caller) {
+Jobs::Turn Jobs::turn_to_simulate(const Request& request) {
   constexpr int kMostWaiting = 32;
-  if (waiting_simulations_ >= kMostWaiting) return busy();
+  if (waiting_simulations_ >= kMostWaiting) return nullptr;
   ++waiting_simulations_;
-  simulations_.acquire();
+  const bool has_turn = simulations_.try_acquire_until(request.deadline);
   --waiting_simulations_;
-  struct Release {
-    std::counting_semaphore<>& simulations;
-    ~Release() { simulations.release(); }
-  } const release{simulations_};
+  return Turn(has_turn ? &simulations_ : nullptr);
+}
 
+Response Jobs::dry_run(const JobRequest& job, const std::string& tenant, const Request& request) {
+  const Turn turn = turn_to_simulate(request);
+  if (turn == nullptr) return busy();
   auto [today, now, setting] = jobs_.today();
-  if (!sees_all(caller)) hide_others(today.workload, caller.tenant);
+  if (!sees_all(request.caller)) hide_others(today.workload, request.caller.tenant);
   AdmissionSpec spec;
   static_cast<TrainingJobSpec&>(spec) = job.spec();
   spec.tenant = tenant;
@@ -350,6 +351,7 @@ Response Jobs::dry_run(const JobRequest& job, const std::string& tenant, const C
   auto prepared = AdmissionRequest::prepare(std::move(spec), std::move(today), PolicyRegistry::built_in(),
                                             warnings, setting->pricing());
   if (!prepared) return problem(in_field(prepared.error()));
+  (*prepared)->give_up_when(request.lateness());
   auto answer = (*prepared)->answer();
   if (!answer) return problem(answer.error());
   AdmitReport report{.request = **prepared, .answer = *std::move(answer), .context = {}};
@@ -493,7 +495,9 @@ Response Jobs::eta(const Request& request) {
     if (!job) return problem(job.error());
     id = job->job.id;
   }
-  const auto times = jobs_.likely_times(id);
+  const Turn turn = turn_to_simulate(request);
+  if (turn == nullptr) return busy();
+  const auto times = jobs_.likely_times(id, request.lateness());
   if (!times) return problem(times.error());
   ordered_json jobs = ordered_json::array();
   for (const JobTimes& each : *times) {

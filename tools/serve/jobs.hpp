@@ -26,7 +26,7 @@ class Jobs {
 
  private:
   Response submit(const Request& request);
-  Response dry_run(const JobRequest& job, const std::string& tenant, const Caller& caller);
+  Response dry_run(const JobRequest& job, const std::string& tenant, const Request& request);
   Response list(const Request& request);
   Response get(const Request& request);
   Response report_progress(const Request& request);
@@ -41,6 +41,14 @@ class Jobs {
   /// The job that the path of a request names.
   Result<ServedJob> named_job(const Request& request);
   void watch();
+
+  /// A turn among the long simulations, which ends with it.
+  struct EndTurn {
+    void operator()(std::counting_semaphore<>* simulations) const { simulations->release(); }
+  };
+  using Turn = std::unique_ptr<std::counting_semaphore<>, EndTurn>;
+  /// Waits for a turn; null if too many wait, or for too long.
+  Turn turn_to_simulate(const Request& request);
 
   LiveJobs& jobs_;
   Metrics& metrics_;

@@ -139,10 +139,11 @@ class LiveJobs {
   /// Expected course of a live job; none for others.
   Result<std::optional<JobForecast>> forecast(std::int64_t id);
   /// The earliest deadline, to the minute, with which a refused job would be promised now; none if there is
-  /// none, or another search is under way.
-  std::optional<UnixTime> earliest_deadline(std::int64_t id);
-  /// Likely starts and ends of live jobs, if nobody else comes: of one job, or of all.
-  Result<std::vector<JobTimes>> likely_times(std::optional<std::int64_t> id);
+  /// none, another search is under way, or it becomes late.
+  std::optional<UnixTime> earliest_deadline(std::int64_t id, std::function<bool()> is_late);
+  /// Likely starts and ends of live jobs, if nobody else comes: of one job, or of all. Errors: it became
+  /// late.
+  Result<std::vector<JobTimes>> likely_times(std::optional<std::int64_t> id, std::function<bool()> is_late);
   /// Counts alone.
   JobCounts counts();
   /// Differences from the cluster's own scheduler.

@@ -184,7 +184,7 @@ Result<ServedCluster> LiveJobs::cluster() {
   return cluster;
 }
 
-std::optional<UnixTime> LiveJobs::earliest_deadline(std::int64_t id) {
+std::optional<UnixTime> LiveJobs::earliest_deadline(std::int64_t id, std::function<bool()> is_late) {
   const std::unique_lock searching(search_mutex_, std::try_to_lock);
   if (!searching.owns_lock()) return std::nullopt;
   std::unique_lock lock(mutex_);
@@ -198,6 +198,7 @@ std::optional<UnixTime> LiveJobs::earliest_deadline(std::int64_t id) {
   auto simulation = setting->begin(std::move(today));
   if (!simulation) return std::nullopt;
   Admission& admission = *simulation->admission;
+  admission.give_up_when(std::move(is_late));
   Job job = admission.adopt(alone, alone.jobs.front());
   simulation->speeds->know(admission.next_number(), admission.simulation().workload(), job);
   constexpr auto kLongestSearch = std::chrono::hours(24 * 365);
@@ -207,7 +208,8 @@ std::optional<UnixTime> LiveJobs::earliest_deadline(std::int64_t id) {
   return unix_time(job.deadline);
 }
 
-Result<std::vector<JobTimes>> LiveJobs::likely_times(std::optional<std::int64_t> id) {
+Result<std::vector<JobTimes>> LiveJobs::likely_times(std::optional<std::int64_t> id,
+                                                     std::function<bool()> is_late) {
   std::vector<JobTimes> times;
   std::unique_lock lock(mutex_);
   if (auto moved = move_to(time_now()); !moved) return fail(std::move(moved.error()));
@@ -216,8 +218,9 @@ Result<std::vector<JobTimes>> LiveJobs::likely_times(std::optional<std::int64_t>
     times.push_back({.job = view(records_.at(parse_integer(job.name, 1, INT64_MAX).value_or(0)))});
   const std::shared_ptr<const JobSetting> setting = setting_;
   lock.unlock();
-  const auto simulation = setting->begin(std::move(today));
-  if (!simulation) return fail(simulation.error());
+  auto simulation = setting->begin(std::move(today));
+  if (!simulation) return fail(std::move(simulation.error()));
+  simulation->admission->give_up_when(std::move(is_late));
   const Workload names = simulation->admission->today().workload;
   const std::int64_t samples = usual_samples(std::ssize(times));
   const CurvesByType curves = setting->pricing()->on(setting->cluster(), names);

@@ -1,6 +1,5 @@
 #include "tools/serve/predictions.hpp"
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -30,9 +29,8 @@ Response Predictions::predict(const Request& request) {
 }
 
 Response Predictions::search_plans(const Request& request) {
-  const auto is_late = [deadline = request.deadline] { return std::chrono::steady_clock::now() > deadline; };
   return answer_once(cache_, "plans " + request.body,
-                     [&] { return answer_plan_question(request.body, calibration_, is_late); });
+                     [&] { return answer_plan_question(request.body, calibration_, request.lateness()); });
 }
 
 }  // namespace vtrain::serve

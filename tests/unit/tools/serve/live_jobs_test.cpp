@@ -120,13 +120,20 @@ TEST_CASE("live jobs: a promise, a refusal, and the deadline that would do") {
   const ServedJob late = served.submit(small_job("1m"));
   CHECK(late.phase == JobPhase::Refused);
   CHECK(late.reason.find("the deadline is too early: alone on 32 GPUs it would take") == 0);
-  const auto earliest = served.jobs->earliest_deadline(late.job.id);
+  const auto earliest = served.jobs->earliest_deadline(late.job.id, {});
   REQUIRE(earliest);
   const auto ask = [&](UnixTime deadline) {
     JobRequest request = small_job("");
     request.deadline = fmt::format("{}s", (deadline - served.now) / kSecond);
     return served.submit(request).phase != JobPhase::Refused;
   };
+  // Simulations end when nobody waits for them any more.
+  const auto is_late = [] { return true; };
+  CHECK_FALSE(served.jobs->earliest_deadline(late.job.id, is_late));
+  const auto times = served.jobs->likely_times({}, is_late);
+  REQUIRE_FALSE(times);
+  CHECK(times.error().kind == ErrorKind::Failed);
+  CHECK(served.jobs->likely_times({}, {}));
   CHECK_FALSE(ask(*earliest - 60 * kSecond));
   CHECK(ask(*earliest));
   const ServedJob free = served.submit(small_job(""));
