@@ -1,6 +1,6 @@
 """Figures of `vtrain serve` on the loopback, as a table: medians of several runs. Needs wrk; asserts nothing.
 
-    python3 tests/bench/serve_bench.py --program build/bench/bin/vtrain
+    python3 tests/bench/serve_bench.py --program build/release/bin/vtrain
 """
 
 import argparse

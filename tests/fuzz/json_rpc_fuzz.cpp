@@ -1,4 +1,4 @@
-// Any lines to the server of tools give at most one message each, of a known kind, and no other line.
+// Any lines to the server of tools give responses of JSON-RPC, a line each, and nothing else.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -44,6 +44,7 @@ class Service:
             self.log.append(json.loads(line))
 
     def connect(self):
+        """A connection that waits longer than the service works on a request."""
         if self.context:
             return http.client.HTTPSConnection("localhost", self.port, timeout=90, context=self.context)
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=90)

@@ -188,8 +188,8 @@ class LiveJobs {
   Result<void> apply_drift(const Drift& drift);
   std::string refusal(const LoggedJob& job, const JobOutcome& outcome) const;
 
-  /// Begins the simulation anew from a state, by a setting; jobs that are over are forgotten by it. Nothing
-  /// changes on an error.
+  /// Begins the simulation anew from a state, by a setting. It forgets jobs that are over. Nothing changes on
+  /// an error.
   Result<void> begin_anew(std::shared_ptr<const JobSetting> setting, ClusterToday today);
   Result<void> move_to(UnixTime time);
   /// Tells the simulation something that happens now.
