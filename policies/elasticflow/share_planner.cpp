@@ -118,8 +118,8 @@ bool SharePlanner::test(std::vector<PlannerJob> newcomers, bool always) {
   std::size_t next_old = trial_begin_;
   auto newcomer = newcomers.begin();
   for (std::size_t i = 0; i < num_trial_; ++i) {
-    const bool take_old = newcomer == newcomers.end() || (next_old < old.size() && !old[next_old].is_lost &&
-                                                          deadline(old[next_old]) <= deadline_of(*newcomer));
+    const bool take_old = newcomer == newcomers.end() ||
+                          (next_old < num_in_order && deadline(old[next_old]) <= deadline_of(*newcomer));
     if (take_old) {
       begin_plan_of(trial_jobs_[i], {old[next_old].id, old[next_old].job}, old[next_old].is_lost);
       ++next_old;

@@ -108,7 +108,7 @@ TEST_CASE("property: policies that decide on values schedule every job as the bu
 TEST_CASE(
     "property: elasticflow that plans everything anew on values schedules every job as the built-in one") {
   const ClusterSpec cluster = *ClusterSpec::parse("1x16");
-  for (std::uint64_t seed = 0; seed < rounds(12); ++seed) {
+  for (std::uint64_t seed = 0; seed < rounds(36); ++seed) {
     CAPTURE(seed);
     ElasticShape shape{.num_jobs = 60, .gap_s = 60};
     if (seed % 2 == 0) shape.rigid_of_4 = 2;
