@@ -195,13 +195,11 @@ SimTime SimulationEngine::next() {
   if (!events_.empty()) next = events_.top().time;
   if (more_to_come_) next = std::min(next, workload_.jobs[next_arrival_].submit);
   if (!facts_.empty()) next = std::min(next, facts_.front().time);
-  if (outages_) {
-    next = with_node_changes(next);
-    if (next != kNever && !workload_.jobs.empty() &&
-        next - workload_.jobs.back().submit > kLongestAfterLastSubmission) {
-      result_.stopped_early = true;
-      return kNever;
-    }
+  if (outages_) next = with_node_changes(next);
+  if ((outages_ || policy_.may_requeue()) && next != kNever && !workload_.jobs.empty() &&
+      next - workload_.jobs.back().submit > kLongestAfterLastSubmission) {
+    result_.stopped_early = true;
+    return kNever;
   }
   return next;
 }
@@ -770,7 +768,8 @@ double SimulationEngine::part_done(JobId job, SimTime time) const {
     part = (progress.iterations + progress.speed * to_seconds(work)) /
            static_cast<double>(jobs_[job.value].iterations);
   } else {
-    const SimDuration before = accounting_ ? progress.attained - overheads_[job.value].lost : progress.attained;
+    const SimDuration before =
+        accounting_ ? progress.attained - overheads_[job.value].lost : progress.attained;
     part = to_seconds(before + work) / to_seconds(work_to_do(job));
   }
   return std::clamp(part, 0.0, 1.0);

@@ -60,8 +60,8 @@ struct SimulationOptions {
   ReasonOptions reasons{};
 };
 
-/// Time after the last submission at which a replay with outages ends, even if jobs still run. A job that
-/// loses work faster than it makes progress would never end.
+/// Time after the last submission at which a replay ends in which jobs lose work, by outages or because the
+/// policy requeues them. A job that loses work faster than it makes progress would never end.
 inline constexpr SimDuration kLongestAfterLastSubmission = std::chrono::hours(24 * 3652);
 
 /// Replays `workload` under `policy`. Every job ends in exactly one state. Errors: a job larger than the

@@ -372,6 +372,9 @@ TEST_CASE("reasons: a job starts once its reason is taken away") {
             REQUIRE(starting.contains(change.by));
             if (some_ran) continue;
             starts = world.starts_without(starting);
+            // `deadline` may have stopped it for a gang for which placement then had no room.
+            if (spec.starts_with("deadline") && setting.placement == PlacementKind::Yarn && starts == false)
+              continue;
             break;
           }
           case WaitReason::TooLarge:

@@ -9,7 +9,6 @@
 namespace vtrain::testing {
 namespace {
 
-
 /// True one time in `times`.
 bool one_in(RandomStream& random, std::uint64_t times) {
   return random.below(times) == 0;
@@ -449,6 +448,15 @@ bool RandomSite::is_preemptible(const SiteJob& job) const {
   return std::ranges::any_of(job.partitions, [&](std::size_t at) {
     return partitions_[at].preempt_mode.empty() && partitions_[at].tier < highest;
   });
+}
+
+bool RandomSite::may_stop_without_end() const {
+  return preempt_ == "preempt/qos" && std::ranges::any_of(qos_, [&](const SiteQos& taking) {
+           return std::ranges::any_of(qos_, [&](const SiteQos& other) {
+             return std::ranges::find(taking.preempts, other.name) != taking.preempts.end() &&
+                    other.preempt_mode != "off" && taking.priority < other.priority;
+           });
+         });
 }
 
 }  // namespace vtrain::testing

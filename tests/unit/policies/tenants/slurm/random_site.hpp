@@ -114,6 +114,8 @@ class RandomSite {
   bool can_start(std::size_t job) const;
   /// True if some job could take its nodes away.
   bool is_preemptible(const SiteJob& job) const;
+  /// True if jobs may be stopped for others that come after them in the queue. Then both may wait for ever.
+  bool may_stop_without_end() const;
   /// True if some associations limit the jobs that run or wait.
   bool has_submit_limits() const { return has_submit_limits_; }
 
