@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "core/base/utf8.hpp"
@@ -111,6 +114,16 @@ Result<RecordedTiming> read_timing(const JsonDocument& document, const json& obj
   return timing;
 }
 
+/// Sizes by which operators of a kind are compared. Others count by their bytes alone.
+std::span<const std::string_view> sizes_needed(std::string_view operation) {
+  static constexpr auto kProduct = std::to_array<std::string_view>({"m", "n", "k"});
+  static constexpr auto kAttention =
+      std::to_array<std::string_view>({"batch", "heads", "sequence", "head_size"});
+  if (operation == "gemm") return kProduct;
+  if (operation == "attention") return kAttention;
+  return {};
+}
+
 Result<RecordedOperator> read_operator(const JsonDocument& document, const json& object,
                                        const KernelRecording& recording) {
   JsonFields fields(document, object);
@@ -137,6 +150,8 @@ Result<RecordedOperator> read_operator(const JsonDocument& document, const json&
   JsonFields sizes(document, *shape);
   for (const auto& item : shape->items())
     op.shape.emplace(item.key(), sizes.integer(item.key(), 1, kLargestSize));
+  for (const std::string_view needed : sizes_needed(op.operation))
+    op.shape.emplace(needed, sizes.integer(needed, 1, kLargestSize));
   if (sizes.error()) return fail(*sizes.error());
 
   for (const auto& [state, timing] : {std::pair("warm", &op.warm), std::pair("cold", &op.cold)}) {

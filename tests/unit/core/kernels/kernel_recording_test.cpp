@@ -68,6 +68,8 @@ TEST_CASE("kernel_recording: what is wrong is named with its place") {
                      text.begin() + static_cast<std::ptrdiff_t>(text.find("\"time_ns\": 700000")), '\n');
   CHECK(zero.find("table.json:" + std::to_string(line) + ": operators[0].warm.time_ns: ") == 0);
   CHECK(error_of(with("\"m\": 4096", "\"m\": 0.5")).find("operators[0].shape.m: ") != std::string::npos);
+  CHECK(error_of(with("\"m\": 4096", "\"rows\": 4096")).find("operators[0].shape.m: ") != std::string::npos);
+  CHECK(error_of(with("\"heads\": ", "\"rows\": ")).find(".shape.heads: ") != std::string::npos);
   CHECK(error_of(with("\"low_ns\": 700000", "\"low_ns\": 700001")).find("between low_ns and high_ns") !=
         std::string::npos);
   CHECK(error_of(with("{\"name\": 0,", "{\"name\": 1,")).find("name") != std::string::npos);
