@@ -114,7 +114,7 @@ Result<RecordedTiming> read_timing(const JsonDocument& document, const json& obj
   return timing;
 }
 
-/// Sizes by which operators of a kind are compared. Others count by their bytes alone.
+/// Sizes that every operator of a kind has. Profiles are fitted by them.
 std::span<const std::string_view> sizes_needed(std::string_view operation) {
   static constexpr auto kProduct = std::to_array<std::string_view>({"m", "n", "k"});
   static constexpr auto kAttention =
@@ -150,8 +150,9 @@ Result<RecordedOperator> read_operator(const JsonDocument& document, const json&
   JsonFields sizes(document, *shape);
   for (const auto& item : shape->items())
     op.shape.emplace(item.key(), sizes.integer(item.key(), 1, kLargestSize));
-  for (const std::string_view needed : sizes_needed(op.operation))
-    op.shape.emplace(needed, sizes.integer(needed, 1, kLargestSize));
+  for (const std::string_view needed : sizes_needed(op.operation)) {
+    if (!op.shape.contains(needed)) sizes.complain(needed, "missing");
+  }
   if (sizes.error()) return fail(*sizes.error());
 
   for (const auto& [state, timing] : {std::pair("warm", &op.warm), std::pair("cold", &op.cold)}) {

@@ -51,6 +51,7 @@ struct RecordedOperator {
   std::string pass;       ///< `forward`, `backward`, `data_gradient`, `weight_gradient`, `update`
   std::string variant;    ///< empty if the operator has none
   Precision precision = Precision::Bf16;
+  /// Sizes by name. Every `gemm` has m, n and k, every `attention` batch, heads, sequence and head_size.
   std::map<std::string, std::int64_t, std::less<>> shape{};
   double flops = 0;
   Bytes traffic{};  ///< bytes of every input and output, counted once
